@@ -54,7 +54,7 @@ func Committed(r io.ReaderAt, h Header, from Mark, limit Limit) (Segment, error)
 // Sizes of one read: small at first, since most calls find one small commit.
 const (
 	firstRead = 64 << 10
-	maxRead   = 1 << 20
+	maxRead   = 256 << 10
 )
 
 // scan is the state of one call of Committed.
