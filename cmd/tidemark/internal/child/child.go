@@ -1,0 +1,91 @@
+// Package child runs the application under the sidecar: it starts one process,
+// passes signals on to it, tells how it ended as a shell would, and, as the
+// first process of a container, reaps the orphans that fall to it. It knows
+// nothing of databases.
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// ErrStart is wrapped when the process could not be started.
+var ErrStart = errors.New("start child")
+
+// Command is a process to run.
+type Command struct {
+	Args    []string         // program and arguments, no shell
+	Signals <-chan os.Signal // each is passed on to the process
+	Reap    bool             // also wait for orphans: this process is their parent
+}
+
+// Run starts the process with the standard streams of this one and waits for
+// its end. The code is its exit code, or 128 plus the signal that ended it.
+// When ctx ends the process is killed. No other child of this process may be
+// waited for while Run is reaping.
+func (c Command) Run(ctx context.Context) (code int, err error) {
+	if len(c.Args) == 0 {
+		return 0, fmt.Errorf("%w: the command is empty", ErrStart)
+	}
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("%w %q: %w", ErrStart, c.Args[0], err)
+	}
+	ended := make(chan struct{})
+	var group errgroup.Group
+	group.Go(func() error {
+		defer close(ended)
+		status, err := c.wait(cmd)
+		code = exitCode(status)
+		return err
+	})
+	c.relay(ctx, cmd.Process, ended)
+	if err := group.Wait(); err != nil {
+		return 0, fmt.Errorf("wait for child %q: %w", c.Args[0], err)
+	}
+	return code, nil
+}
+
+// relay passes signals on until the process has ended. A signal that arrives
+// just after its end has nobody to go to and is dropped.
+func (c Command) relay(ctx context.Context, p *os.Process, ended <-chan struct{}) {
+	done := ctx.Done()
+	for {
+		select {
+		case <-ended:
+			return
+		case s := <-c.Signals:
+			_ = p.Signal(s)
+		case <-done:
+			_ = p.Kill()
+			done = nil
+		}
+	}
+}
+
+func (c Command) wait(cmd *exec.Cmd) (syscall.WaitStatus, error) {
+	if c.Reap {
+		return reap(cmd.Process.Pid)
+	}
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, err
+	}
+	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return status, nil
+}
+
+func exitCode(s syscall.WaitStatus) int {
+	if s.Signaled() {
+		return 128 + int(s.Signal())
+	}
+	return s.ExitStatus()
+}
