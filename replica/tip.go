@@ -1,0 +1,159 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tidemark-io/tidemark/ltx"
+	"github.com/tidemark-io/tidemark/storage"
+)
+
+// tipTries is how often the listing is repeated when the newest file was
+// merged away between the listing and the reading.
+const tipTries = 5
+
+// Tip is the newest state the replica holds.
+type Tip struct {
+	Pos      ltx.Pos // PostApplyChecksum 0: unknown, the file carries none
+	PageSize uint32
+	Commit   uint32 // size of the database in pages
+	Info     ltx.FileInfo
+}
+
+// Tip returns the newest state over all levels. It returns ErrNoBackup only
+// after a complete listing that showed no file; a listing that fails is an
+// error of its own.
+func (r *Replica) Tip(ctx context.Context) (Tip, error) {
+	var err error
+	for range tipTries {
+		var newest []ltx.FileInfo
+		if newest, err = r.newest(ctx); err != nil {
+			return Tip{}, err
+		}
+		var tip Tip
+		if tip, err = r.tipOf(ctx, newest); !errors.Is(err, storage.ErrNotFound) {
+			return tip, err
+		}
+	}
+	return Tip{}, err
+}
+
+// newest returns the files that end at the highest TXID, at most one a level,
+// lowest level first.
+func (r *Replica) newest(ctx context.Context) ([]ltx.FileInfo, error) {
+	var newest []ltx.FileInfo
+	for f, err := range r.list(ctx, r.layout.prefix()) {
+		if err != nil {
+			return nil, err
+		}
+		switch n := len(newest); {
+		case n == 0 || f.Max > newest[0].Max:
+			newest = append(newest[:0], f)
+		case f.Max < newest[0].Max:
+		case f.Level == newest[n-1].Level:
+			newest[n-1] = f
+		default:
+			newest = append(newest, f)
+		}
+	}
+	if len(newest) == 0 {
+		return nil, fmt.Errorf("%s: %w", r, ErrNoBackup)
+	}
+	return newest, nil
+}
+
+// tipOf reads the first candidate that is a file at all.
+func (r *Replica) tipOf(ctx context.Context, candidates []ltx.FileInfo) (Tip, error) {
+	var errs []error
+	for _, f := range candidates {
+		h, t, err := r.ends(ctx, f)
+		if err == nil {
+			return Tip{
+				Pos:      ltx.Pos{TXID: f.Max, PostApplyChecksum: t.PostApplyChecksum},
+				PageSize: h.PageSize, Commit: h.Commit, Info: f,
+			}, nil
+		}
+		errs = append(errs, err)
+		if !errors.Is(err, ltx.ErrCorrupt) && !errors.Is(err, storage.ErrNotFound) {
+			break
+		}
+	}
+	return Tip{}, fmt.Errorf("read newest file: %w", errors.Join(errs...))
+}
+
+// ends reads the header and the trailer of a file.
+func (r *Replica) ends(ctx context.Context, f ltx.FileInfo) (ltx.Header, ltx.Trailer, error) {
+	if err := r.checkSize(f); err != nil {
+		return ltx.Header{}, ltx.Trailer{}, err
+	}
+	head, err := r.part(ctx, f, storage.Range{Length: ltx.HeaderSize})
+	if err != nil {
+		return ltx.Header{}, ltx.Trailer{}, err
+	}
+	tail, err := r.part(ctx, f, storage.Range{Offset: f.Size - ltx.TrailerSize, Length: ltx.TrailerSize})
+	if err != nil {
+		return ltx.Header{}, ltx.Trailer{}, err
+	}
+	h, err := r.header(f, head)
+	if err != nil {
+		return ltx.Header{}, ltx.Trailer{}, err
+	}
+	t, err := ltx.ReadTrailer(tail)
+	if err == nil {
+		err = matchTrailer(h, t)
+	}
+	if err != nil {
+		return ltx.Header{}, ltx.Trailer{}, fmt.Errorf("read %s: %w", r.Key(f), err)
+	}
+	return h, t, nil
+}
+
+// header decodes the header of f and compares it with what the key says.
+func (r *Replica) header(f ltx.FileInfo, b []byte) (ltx.Header, error) {
+	h, err := ltx.ReadHeader(b)
+	if err != nil {
+		return h, fmt.Errorf("read %s: %w", r.Key(f), err)
+	}
+	return h, r.checkHeader(f, h)
+}
+
+func (r *Replica) checkHeader(f ltx.FileInfo, h ltx.Header) error {
+	if h.MinTXID != f.Min || h.MaxTXID != f.Max {
+		return fmt.Errorf("read %s: %w: its header says %s-%s", r.Key(f), ltx.ErrCorrupt, h.MinTXID, h.MaxTXID)
+	}
+	return nil
+}
+
+// checkSize refuses a file that is too short to be one, as an interrupted
+// write of another program may leave it.
+func (r *Replica) checkSize(f ltx.FileInfo) error {
+	if f.Size < minFileSize {
+		return fmt.Errorf("read %s: %w: %d bytes are too short for a file", r.Key(f), ltx.ErrCorrupt, f.Size)
+	}
+	return nil
+}
+
+// part reads a part of a file, whole or with an error.
+func (r *Replica) part(ctx context.Context, f ltx.FileInfo, part storage.Range) ([]byte, error) {
+	body, err := r.Open(ctx, f, part)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	b := make([]byte, part.Length)
+	if n, err := io.ReadFull(body, b); err != nil {
+		return nil, fmt.Errorf("read %s at %d: got %d of %d bytes: %w", r.Key(f), part.Offset, n, len(b), err)
+	}
+	return b, nil
+}
+
+// matchTrailer checks that header and trailer agree on whether the file
+// carries database checksums.
+func matchTrailer(h ltx.Header, t ltx.Trailer) error {
+	if h.NoChecksum() != (t.PostApplyChecksum == 0) {
+		return fmt.Errorf("%w: header and trailer disagree about database checksums", ltx.ErrCorrupt)
+	}
+	return nil
+}
