@@ -1,0 +1,97 @@
+package replica_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tidemark-io/tidemark/ltx"
+	"github.com/tidemark-io/tidemark/replica"
+	"github.com/tidemark-io/tidemark/storage"
+	"github.com/tidemark-io/tidemark/storage/storagetest"
+)
+
+// capture commits and writes the file of the commit to dir.
+func (h *history) capture(dir string) replica.Pending {
+	h.t.Helper()
+	b := h.commit(5, 2)
+	p := replica.Pending{Info: file(0, h.pos.TXID, h.pos.TXID), Pos: h.pos, Path: filepath.Join(dir, h.pos.TXID.String())}
+	if err := os.WriteFile(p.Path, b, 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	return p
+}
+
+func TestUploadRecognizesItsOwnLostAnswer(t *testing.T) {
+	h := newHistory(t, 4096)
+	p := h.capture(t.TempDir())
+	h.bucket.Inject(storagetest.Fault{Op: storagetest.Put, Effect: storagetest.LoseReply, Times: 1})
+	if err := h.Upload(t.Context(), p); !errors.Is(err, storagetest.ErrInjected) {
+		t.Fatalf("first attempt: got %v, want the injected error", err)
+	}
+	if err := h.Upload(t.Context(), p); err != nil {
+		t.Errorf("second attempt: %v", err)
+	}
+	checkTip(t, h, p.Info)
+}
+
+func TestUploadIsFencedByOtherContentOnly(t *testing.T) {
+	h := newHistory(t, 4096)
+	p := h.capture(t.TempDir())
+	local, err := os.ReadFile(p.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := append([]byte(nil), local...)
+	flipped[len(flipped)-1] ^= 1
+	for name, content := range map[string][]byte{
+		"longer": append(local[:len(local):len(local)], 0), "shorter": local[:len(local)-1], "empty": {}, "other": flipped,
+	} {
+		h.put(p.Info, content)
+		err := h.Upload(t.Context(), p)
+		if !errors.Is(err, replica.ErrFenced) || !strings.Contains(err.Error(), h.Key(p.Info)) {
+			t.Errorf("%s: got %v, want ErrFenced naming the key", name, err)
+		}
+	}
+	h.put(p.Info, local)
+	if err := h.Upload(t.Context(), p); err != nil {
+		t.Errorf("equal content: %v", err)
+	}
+}
+
+func TestUploadIsNotFencedByAConnectionThatBreaks(t *testing.T) {
+	h := newHistory(t, 4096)
+	p := h.capture(t.TempDir())
+	if err := h.Upload(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range []storagetest.Fault{
+		{Op: storagetest.Get, Effect: storagetest.CutBody, Bytes: 50, Times: 1},
+		{Op: storagetest.Get, Err: storage.ErrNotFound, Times: 1},
+	} {
+		h.bucket.Inject(fault)
+		if err := h.Upload(t.Context(), p); err == nil || errors.Is(err, replica.ErrFenced) {
+			t.Errorf("%+v: got %v, want an error to retry", fault, err)
+		}
+	}
+	if err := h.Upload(t.Context(), p); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUploadEndsWithItsContext(t *testing.T) {
+	h := newHistory(t, 4096)
+	p := h.capture(t.TempDir())
+	h.bucket.Inject(storagetest.Fault{Effect: storagetest.Hang})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Upload(ctx, p); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if _, err := h.Replica.Open(ctx, ltx.FileInfo{Min: 1, Max: 1}, storage.Range{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("open: got %v, want context.Canceled", err)
+	}
+}
