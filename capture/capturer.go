@@ -1,0 +1,203 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tidemark-io/tidemark/internal/loop"
+	"github.com/tidemark-io/tidemark/ltx"
+)
+
+// Capturer captures one database. Its methods are safe to call together.
+type Capturer struct {
+	path string
+	cfg  Config
+	opts Options
+
+	wake chan struct{}
+	lock *os.File
+	mu   sync.Mutex // one step at a time; guards what follows
+	st   *state
+	cur  *cursor // nil while the database is not open
+	plan pace
+
+	status statusBox
+}
+
+// Options are the collaborators of a Capturer.
+type Options struct {
+	// Tip says what the replica proves. It is asked when the database is
+	// opened, again and again until it gives an answer.
+	Tip     func(context.Context) (Tip, error)
+	Log     *slog.Logger
+	Metrics *Metrics
+}
+
+// New takes the state directory of the database at path, which need not exist
+// yet, but its directory must. It wraps ErrLocked when another process has it.
+// The caller closes the Capturer.
+func New(path string, cfg Config, o Options) (*Capturer, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(nil)
+	}
+	dir := StateDir(path)
+	lock, err := lockState(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	st, dropped, err := openState(dir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), lock.Close())
+	}
+	for _, f := range dropped {
+		o.Log.Warn("dropped damaged spool file", "file", f)
+	}
+	c := &Capturer{path: path, cfg: cfg, opts: o, wake: make(chan struct{}, 1), lock: lock, st: st}
+	c.status.set(func(s *Status) { s.State = StateWaiting; s.Pos = st.sums.Pos() })
+	return c, nil
+}
+
+// Path returns the absolute path of the database.
+func (c *Capturer) Path() string { return c.path }
+
+// Spool returns the files that wait for upload.
+func (c *Capturer) Spool() *Spool { return c.st.spool }
+
+// Run waits for the database to exist, opens it and captures until ctx ends.
+// What it opened stays open, for a last Capture, until Close.
+func (c *Capturer) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.watch(ctx) })
+	g.Go(func() error {
+		return loop.Run(ctx, loop.Options{
+			Name:       "capture",
+			Interval:   c.cfg.PollInterval,
+			Wake:       c.wake,
+			MinBackoff: 50 * time.Millisecond,
+			MaxBackoff: 5 * time.Second,
+			Log:        c.opts.Log,
+		}, c.follow)
+	})
+	return g.Wait()
+}
+
+// Capture brings everything committed so far into the spool. A database that
+// does not exist yet is no error.
+func (c *Capturer) Capture(ctx context.Context) error {
+	return c.step(ctx, c.captureAll)
+}
+
+// follow is the step of Run: it leaves commits in the WAL while an upload is
+// in flight, to gather.
+func (c *Capturer) follow(ctx context.Context) error {
+	return c.step(ctx, c.capturePaced)
+}
+
+func (c *Capturer) step(ctx context.Context, capture func(context.Context) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.st.heal()
+	if err == nil {
+		err = c.open(ctx)
+	}
+	if errors.Is(err, errAbsent) {
+		c.status.set(func(s *Status) { s.State, s.LastError = StateWaiting, "" })
+		return nil
+	}
+	if err == nil {
+		err = c.guard(ctx, capture)
+	}
+	c.report(err)
+	return err
+}
+
+// guard captures, and answers a doubt with a resync.
+func (c *Capturer) guard(ctx context.Context, capture func(context.Context) error) error {
+	var d doubt
+	err := capture(ctx)
+	if errors.As(err, &d) {
+		if err = c.resync(ctx, string(d)); err == nil {
+			err = capture(ctx)
+		}
+	}
+	if err == nil {
+		err = c.tend()
+	}
+	return err
+}
+
+func (c *Capturer) report(err error) {
+	files, bytes := c.st.spool.Size()
+	c.opts.Metrics.spoolBytes.Set(float64(bytes))
+	c.status.set(func(s *Status) {
+		s.Pos, s.SpoolFiles, s.SpoolBytes, s.LastError = c.st.sums.Pos(), files, bytes, ""
+		if s.State = StateCapturing; err != nil {
+			s.State, s.LastError = StateFailing, err.Error()
+		}
+	})
+}
+
+// open opens the database and brings the spool up to what it holds.
+func (c *Capturer) open(ctx context.Context) error {
+	if c.cur != nil {
+		name, gone := c.cur.db.replaced()
+		if !gone {
+			return nil
+		}
+		err := c.cur.db.close()
+		c.cur = nil
+		if err != nil {
+			return err
+		}
+		return c.reopen(ctx, name+" was replaced")
+	}
+	return c.reopen(ctx, "start")
+}
+
+func (c *Capturer) reopen(ctx context.Context, reason string) error {
+	db, converted, err := openDatabase(c.path, c.cfg.JournalMode)
+	if err != nil {
+		return err
+	}
+	if converted {
+		c.opts.Metrics.conversions.Inc()
+		c.opts.Log.Info("switched database to WAL mode")
+	}
+	c.cur = &cursor{db: db, held: -1}
+	if err := c.settle(ctx, reason); err != nil {
+		err = errors.Join(err, db.close())
+		c.cur = nil
+		return err
+	}
+	return nil
+}
+
+// Close closes the database, then the state. The spool's files stay.
+func (c *Capturer) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	if c.cur != nil {
+		err = c.cur.db.close()
+		c.cur = nil
+	}
+	return errors.Join(err, c.st.close(), c.lock.Close())
+}
+
+// position returns where the local history ends.
+func (c *Capturer) position() ltx.Pos { return c.st.sums.Pos() }

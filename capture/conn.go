@@ -1,0 +1,110 @@
+package capture
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// conn is one SQLite connection that only ever reads and checkpoints.
+type conn struct {
+	c *sqlite3.SQLiteConn
+}
+
+// openConn connects to an existing database; it never creates one.
+func openConn(path string) (*conn, error) {
+	dsn := (&url.URL{Scheme: "file", Path: path}).String()
+	dsn = strings.Replace(dsn, "file://", "file:", 1) + "?mode=rw&_busy_timeout=1000"
+	dc, err := (&sqlite3.SQLiteDriver{}).Open(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", path, err)
+	}
+	c := &conn{c: dc.(*sqlite3.SQLiteConn)}
+	for _, pragma := range []string{"PRAGMA wal_autocheckpoint=0", "PRAGMA cache_size=-64"} {
+		if err := c.exec(pragma); err != nil {
+			return nil, errors.Join(fmt.Errorf("connect to %s: %w", path, err), c.close())
+		}
+	}
+	return c, nil
+}
+
+func (c *conn) exec(query string) error {
+	_, err := c.c.ExecContext(context.Background(), query, nil)
+	return err
+}
+
+// row returns the first row of a query.
+func (c *conn) row(query string) ([]driver.Value, error) {
+	rows, err := c.c.QueryContext(context.Background(), query, nil)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]driver.Value, len(rows.Columns()))
+	err = rows.Next(values)
+	if errors.Is(err, io.EOF) {
+		err = errors.New("no row")
+	}
+	return values, errors.Join(err, rows.Close())
+}
+
+// begin opens a read transaction: from here on SQLite keeps what it sees.
+func (c *conn) begin() error {
+	if err := c.exec("BEGIN"); err != nil {
+		return fmt.Errorf("begin read transaction: %w", err)
+	}
+	if err := c.exec("PRAGMA schema_version"); err != nil {
+		return errors.Join(fmt.Errorf("begin read transaction: %w", err), c.exec("ROLLBACK"))
+	}
+	return nil
+}
+
+func (c *conn) end() error {
+	if c.c.AutoCommit() {
+		return nil
+	}
+	if err := c.exec("COMMIT"); err != nil {
+		return fmt.Errorf("end read transaction: %w", err)
+	}
+	return nil
+}
+
+// passive copies into the database file what no reader still needs from the
+// WAL. It waits for nobody. Being unable to at the moment is no error.
+func (c *conn) passive() error {
+	_, err := c.row("PRAGMA wal_checkpoint(PASSIVE)")
+	if isLocked(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("passive checkpoint: %w", err)
+	}
+	return nil
+}
+
+// toWAL switches the database to WAL mode unless a transaction is open.
+func (c *conn) toWAL() error {
+	if err := c.exec("PRAGMA busy_timeout=0"); err != nil {
+		return err
+	}
+	v, err := c.row("PRAGMA journal_mode=WAL")
+	if err != nil {
+		return err
+	}
+	if mode := fmt.Sprint(v[0]); mode != "wal" {
+		return fmt.Errorf("journal mode stays %q", mode)
+	}
+	return c.exec("PRAGMA busy_timeout=1000")
+}
+
+func (c *conn) close() error { return c.c.Close() }
+
+func isLocked(err error) bool {
+	var e sqlite3.Error
+	return errors.As(err, &e) && (e.Code == sqlite3.ErrBusy || e.Code == sqlite3.ErrLocked)
+}

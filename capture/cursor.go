@@ -1,0 +1,171 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tidemark-io/tidemark/wal"
+)
+
+// doubt is the error that says the WAL cannot tell what changed; its text is
+// the reason. A resync mends it.
+type doubt string
+
+func (d doubt) Error() string { return string(d) }
+
+// cursor reads the commits of a database from its WAL in order, and pins the
+// WAL so that nothing is overwritten unread.
+//
+// One of two connections always holds a read transaction. A WAL can restart
+// only when every frame is copied back and no reader stands in it. A new
+// transaction is begun on the free connection before the old one ends, and
+// only once everything the old one could see is captured. Frames are copied
+// back up to the oldest reader at most, so when the new transaction finds all
+// of them copied back, and therefore stands on the database file alone (read
+// mark 0), all of them are captured too: the one restart that this permits
+// loses nothing, and a second one is impossible, since a reader at mark 0
+// stops all copying back.
+type cursor struct {
+	db    *database
+	mark  wal.Mark // captured up to here
+	held  int      // connection with the read transaction; -1: none
+	bound pinBound
+}
+
+// pinBound is the newest frame that the held read transaction can see.
+type pinBound struct {
+	salt1, salt2, frames uint32
+}
+
+// index reads the head of the wal-index.
+func (c *cursor) index() (wal.IndexHeader, error) {
+	var err error
+	for range 1000 {
+		var ih wal.IndexHeader
+		if ih, err = wal.ReadIndexHeader(c.db.shm); err == nil {
+			return ih, nil
+		}
+		if !errors.Is(err, wal.ErrBusy) {
+			break
+		}
+	}
+	return wal.IndexHeader{}, fmt.Errorf("read %s-shm: %w", c.db.path, err)
+}
+
+// pin begins a new read transaction, then ends the old one.
+func (c *cursor) pin() error {
+	next := 0
+	if c.held == 0 {
+		next = 1
+	}
+	if err := c.db.conns[next].begin(); err != nil {
+		return err
+	}
+	ih, err := c.index()
+	if err != nil {
+		return errors.Join(err, c.db.conns[next].end())
+	}
+	if c.held >= 0 {
+		err = c.db.conns[c.held].end()
+	}
+	c.held = next
+	c.bound = pinBound{ih.Salt1, ih.Salt2, ih.MaxFrame}
+	return err
+}
+
+// advance moves the pin to the present when all it protects is captured.
+func (c *cursor) advance() error {
+	if c.held >= 0 && !c.reached() {
+		return nil
+	}
+	return c.pin()
+}
+
+// reached tells whether all that the pin can see is captured.
+func (c *cursor) reached() bool {
+	if c.bound.frames == 0 {
+		return true
+	}
+	return c.bound.salt1 == c.mark.Salt1 && c.bound.salt2 == c.mark.Salt2 && c.mark.Frames >= c.bound.frames
+}
+
+// next reads commits that are not captured yet, within limit. The cursor moves
+// only when moved is called with the end of the segment. A doubt is returned
+// when the log does not continue where the cursor stands.
+func (c *cursor) next(limit wal.Limit) (wal.Segment, error) {
+	ih, err := c.index()
+	if err != nil {
+		return wal.Segment{}, err
+	}
+	if ih.MaxFrame == 0 {
+		return wal.Segment{From: c.mark, To: c.mark}, nil
+	}
+	if ih.PageSize != c.db.pageSize {
+		return wal.Segment{}, doubt("page size changed")
+	}
+	head, err := wal.ReadHeader(c.db.wal)
+	if errors.Is(err, wal.ErrEmpty) || errors.Is(err, wal.ErrInvalid) || head.Salt1 != ih.Salt1 || head.Salt2 != ih.Salt2 {
+		return wal.Segment{}, doubt("WAL header does not match the WAL index")
+	}
+	if err != nil {
+		return wal.Segment{}, err
+	}
+	from, err := c.from(head)
+	if err != nil || from.Frames == ih.MaxFrame {
+		return wal.Segment{From: from, To: from}, err
+	}
+	limit.Frames = ih.MaxFrame
+	seg, err := wal.Committed(c.db.wal, head, from, limit)
+	if err == nil && seg.To.Frames != ih.MaxFrame && !seg.More {
+		err = doubt("WAL frames do not continue")
+	}
+	return seg, err
+}
+
+// from returns where to go on in the generation that head begins.
+func (c *cursor) from(head wal.Header) (wal.Mark, error) {
+	same := head.Salt1 == c.mark.Salt1 && head.Salt2 == c.mark.Salt2
+	switch {
+	case c.mark.Frames == 0:
+		return head.Start(), nil
+	case same:
+		return c.mark, nil
+	case head.Salt1 != c.mark.Salt1+1:
+		return wal.Mark{}, doubt("WAL restarted more than once")
+	case !c.reached():
+		return wal.Mark{}, doubt("WAL restarted under a read transaction")
+	}
+	return head.Start(), nil
+}
+
+// moved records that everything up to the mark is captured.
+func (c *cursor) moved(to wal.Mark) {
+	older := c.bound.salt1 == c.mark.Salt1 && c.bound.salt2 == c.mark.Salt2
+	if older && (to.Salt1 != c.mark.Salt1 || to.Salt2 != c.mark.Salt2) {
+		c.bound.frames = 0 // the pin belongs to a generation that is over
+	}
+	c.mark = to
+}
+
+// backlog returns how many frames are committed and not captured, and how many
+// the log holds that are not copied back.
+func (c *cursor) backlog() (frames, unchecked uint32, err error) {
+	ih, err := c.index()
+	if err != nil {
+		return 0, 0, err
+	}
+	frames = ih.MaxFrame
+	if ih.Salt1 == c.mark.Salt1 && ih.Salt2 == c.mark.Salt2 {
+		frames -= min(c.mark.Frames, frames)
+	}
+	return frames, ih.MaxFrame - min(ih.Backfilled, ih.MaxFrame), nil
+}
+
+// checkpoint copies frames back, as far as the pin allows, on the connection
+// that is free.
+func (c *cursor) checkpoint() error {
+	if err := c.advance(); err != nil {
+		return err
+	}
+	return c.db.conns[1-c.held].passive()
+}

@@ -1,0 +1,111 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tidemark-io/tidemark/ltx"
+	"github.com/tidemark-io/tidemark/wal"
+)
+
+// image is the whole database as of one commit: pages from the WAL where it
+// has them, else from the database file. It stays readable while the cursor's
+// pin is held.
+type image struct {
+	db      *database
+	pages   uint32
+	mark    wal.Mark
+	overlay []wal.PageRef // ascending by page
+}
+
+// image pins the database anew and returns what it holds. Frames that others
+// copy back meanwhile are all in the overlay, so the file's other pages do not
+// change; when everything is copied back already, the file alone is the image.
+func (c *cursor) image() (*image, error) {
+	if err := c.pin(); err != nil {
+		return nil, err
+	}
+	ih, err := c.index()
+	if err != nil {
+		return nil, err
+	}
+	im := &image{db: c.db, pages: ih.Pages, mark: wal.Mark{Salt1: ih.Salt1, Salt2: ih.Salt2, Frames: ih.MaxFrame, Sum: ih.FrameSum}}
+	// The image holds all that the pin can see, also when the WAL restarted
+	// between the two.
+	c.bound = pinBound{ih.Salt1, ih.Salt2, ih.MaxFrame}
+	if ih.MaxFrame == 0 {
+		im.pages, err = c.db.pages()
+		return im, err
+	}
+	if ih.PageSize != c.db.pageSize {
+		return nil, doubt("page size changed")
+	}
+	if ih.Backfilled >= ih.MaxFrame {
+		return im, nil
+	}
+	head, err := wal.ReadHeader(c.db.wal)
+	if err != nil {
+		return nil, fmt.Errorf("read %s-wal: %w", c.db.path, err)
+	}
+	seg, err := wal.Committed(c.db.wal, head, head.Start(), wal.Limit{Frames: ih.MaxFrame})
+	if err != nil {
+		return nil, fmt.Errorf("read %s-wal: %w", c.db.path, err)
+	}
+	if head.Salt1 != ih.Salt1 || head.Salt2 != ih.Salt2 || seg.To.Frames != ih.MaxFrame {
+		return nil, fmt.Errorf("read %s-wal: %d of %d frames are readable", c.db.path, seg.To.Frames, ih.MaxFrame)
+	}
+	im.overlay, im.pages, im.mark = seg.Pages, seg.Commit, seg.To
+	return im, nil
+}
+
+const imageChunk = 1 << 20
+
+// each calls fn with every page but the lock page, in order. The buffer is
+// reused.
+func (im *image) each(ctx context.Context, fn func(pgno uint32, page []byte) error) error {
+	size := im.db.pageSize
+	buf := make([]byte, imageChunk)
+	perChunk := uint32(imageChunk / size)
+	lock := ltx.LockPgno(size)
+	for first := uint32(1); first <= im.pages; first += perChunk {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n := min(perChunk, im.pages-first+1)
+		if err := im.read(first, buf[:n*size]); err != nil {
+			return err
+		}
+		for i := range n {
+			if first+i == lock {
+				continue
+			}
+			if err := fn(first+i, buf[i*size:(i+1)*size]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// read fills buf with the pages from first on.
+func (im *image) read(first uint32, buf []byte) error {
+	size := im.db.pageSize
+	n, err := im.db.file.ReadAt(buf, int64(first-1)*int64(size))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read %s: %w", im.db.path, err)
+	}
+	clear(buf[n:]) // SQLite reads pages beyond the end of the file as zeros
+	last := first + uint32(len(buf))/size - 1
+	i, _ := slices.BinarySearchFunc(im.overlay, first, func(r wal.PageRef, p uint32) int { return int(int64(r.Pgno) - int64(p)) })
+	for ; i < len(im.overlay) && im.overlay[i].Pgno <= last; i++ {
+		ref := im.overlay[i]
+		at := (ref.Pgno - first) * size
+		if _, err := im.db.wal.ReadAt(buf[at:at+size], wal.FrameOffset(ref.Frame, size)); err != nil {
+			return fmt.Errorf("read %s-wal: %w", im.db.path, err)
+		}
+	}
+	return nil
+}

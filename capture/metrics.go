@@ -1,0 +1,42 @@
+package capture
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// Metrics counts what one Capturer does.
+type Metrics struct {
+	commits     prometheus.Counter
+	pages       prometheus.Counter
+	files       prometheus.Counter
+	resyncs     prometheus.Counter
+	bases       prometheus.Counter
+	conversions prometheus.Counter
+	checkpoints prometheus.Counter
+	spoolBytes  prometheus.Gauge
+	walFrames   prometheus.Gauge
+}
+
+// NewMetrics registers the metrics with reg; nil gives working metrics that
+// nobody sees. Give each database its own registerer, wrapped with its label.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	f := promauto.With(reg)
+	counter := func(name, help string) prometheus.Counter {
+		return f.NewCounter(prometheus.CounterOpts{Namespace: "tidemark", Subsystem: "capture", Name: name, Help: help})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return f.NewGauge(prometheus.GaugeOpts{Namespace: "tidemark", Subsystem: "capture", Name: name, Help: help})
+	}
+	return &Metrics{
+		commits:     counter("commits_total", "Commits read from the write-ahead log."),
+		pages:       counter("pages_total", "Pages written to LTX files."),
+		files:       counter("files_total", "LTX files added to the spool."),
+		resyncs:     counter("resyncs_total", "Comparisons of the whole database with the page sums."),
+		bases:       counter("bases_total", "Full copies."),
+		conversions: counter("conversions_total", "Switches from rollback journal to WAL."),
+		checkpoints: counter("checkpoints_total", "PASSIVE checkpoints."),
+		spoolBytes:  gauge("spool_bytes", "Size of the files that wait for upload."),
+		walFrames:   gauge("wal_frames", "Frames of the write-ahead log that are not copied back."),
+	}
+}

@@ -1,0 +1,107 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tidemark-io/tidemark/ltx"
+)
+
+// settle finds out how the open database relates to the replica, and captures
+// what differs.
+func (c *Capturer) settle(ctx context.Context, reason string) error {
+	if c.plan.settled {
+		return c.resync(ctx, reason)
+	}
+	tip, err := c.opts.Tip(ctx)
+	if err != nil {
+		return fmt.Errorf("read the replica's newest position: %w", err)
+	}
+	if why := c.st.doubts(tip); why != "" {
+		if tip.Pos.TXID != 0 {
+			c.opts.Log.Warn("local state does not continue the replica", "reason", why)
+		}
+		err = c.restart(ctx, tip)
+	} else {
+		err = c.resync(ctx, reason)
+	}
+	c.plan.settled = err == nil
+	return err
+}
+
+// restart drops the local state. A database that equals the replica needs no
+// upload; any other gets a new base behind the tip.
+func (c *Capturer) restart(ctx context.Context, tip Tip) error {
+	if err := c.st.forget(c.cur.db.pageSize); err != nil {
+		return err
+	}
+	im, err := c.cur.image()
+	if err != nil {
+		return err
+	}
+	comparable := tip.Pos.PostApplyChecksum != 0 && tip.PageSize == c.cur.db.pageSize && tip.Pages == im.pages
+	if comparable {
+		same, err := c.adopt(ctx, im, tip)
+		if same || err != nil {
+			return err
+		}
+	}
+	return c.base(ctx, im, tip.Pos.TXID+1)
+}
+
+// adopt takes the database for the replica's newest position if their
+// checksums agree.
+func (c *Capturer) adopt(ctx context.Context, im *image, tip Tip) (bool, error) {
+	sums := c.st.sums
+	if err := sums.Begin(); err != nil {
+		return false, err
+	}
+	total := ltx.ChecksumFlag
+	err := im.each(ctx, func(pgno uint32, page []byte) error {
+		sum := ltx.ChecksumPage(pgno, page)
+		total = ltx.ChecksumFlag | (total ^ sum)
+		return sums.Set(pgno, sum)
+	})
+	if err != nil {
+		return false, err
+	}
+	if total != tip.Pos.PostApplyChecksum {
+		return false, sums.Reset(c.cur.db.pageSize)
+	}
+	c.opts.Log.Info("database equals the replica", "txid", tip.Pos.TXID.String())
+	c.cur.moved(im.mark)
+	return true, sums.Commit(tip.Pos, im.pages)
+}
+
+// base captures a full copy as the file that ends at txid.
+func (c *Capturer) base(ctx context.Context, im *image, txid ltx.TXID) error {
+	size := c.cur.db.pageSize
+	c.opts.Log.Info("capturing full copy", "pages", im.pages, "page_size", size, "txid", txid.String())
+	sums := c.st.sums
+	if err := sums.Reset(size); err != nil {
+		return err
+	}
+	d, err := c.st.spool.draft(ltx.Header{PageSize: size, Commit: im.pages, MinTXID: 1, MaxTXID: txid})
+	if err != nil {
+		return err
+	}
+	defer d.discard()
+	if err := sums.Begin(); err != nil {
+		return err
+	}
+	total := ltx.ChecksumFlag
+	err = im.each(ctx, func(pgno uint32, page []byte) error {
+		sum, err := d.WritePage(pgno, page)
+		if err != nil {
+			return err
+		}
+		total = ltx.ChecksumFlag | (total ^ sum)
+		return sums.Set(pgno, sum)
+	})
+	if err != nil {
+		return fmt.Errorf("capture full copy: %w", err)
+	}
+	c.opts.Metrics.bases.Inc()
+	c.opts.Metrics.pages.Add(float64(im.pages))
+	return c.commit(d, total, im.mark, func(pos ltx.Pos) error { return sums.Commit(pos, im.pages) })
+}

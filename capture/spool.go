@@ -1,0 +1,167 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/tidemark-io/tidemark/ltx"
+)
+
+// File is an LTX file that waits in the spool.
+type File struct {
+	Info ltx.FileInfo
+	Pos  ltx.Pos // position after it
+	Path string
+}
+
+// Spool is the directory of files captured and not yet uploaded, in order. One
+// file at a time is handed out; what is captured meanwhile gathers in the one
+// behind it. It is safe for concurrent use.
+type Spool struct {
+	dir     string
+	changed chan struct{} // there is a file to hand out
+	room    chan struct{} // a file was uploaded
+
+	mu    sync.Mutex
+	files []spooled
+	taken bool // files[0] was handed out and must not change
+	fresh bool // the newest file is not handed out yet: see add
+}
+
+type spooled struct {
+	File
+	pre ltx.Checksum // checksum of the database before it
+}
+
+// Next hands out the oldest file; the same one until Done is called with it.
+func (s *Spool) Next() (File, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.files) == 0 || len(s.files) == 1 && s.fresh && !s.taken {
+		return File{}, false
+	}
+	s.taken = true
+	return s.files[0].File, true
+}
+
+// Done removes a file that was handed out: it is on the bucket.
+func (s *Spool) Done(f File) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.files) == 0 || s.files[0].Path != f.Path {
+		return fmt.Errorf("drop %s: it is not the oldest file of the spool", f.Path)
+	}
+	if err := os.Remove(f.Path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("drop uploaded file: %w", err)
+	}
+	s.files, s.taken = s.files[1:], false
+	signal(s.room)
+	if len(s.files) > 0 {
+		signal(s.changed)
+	}
+	return nil
+}
+
+// Changed is signaled when Next may have something new.
+func (s *Spool) Changed() <-chan struct{} { return s.changed }
+
+// Size returns the number of waiting files and their size in bytes.
+func (s *Spool) Size() (files int, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		bytes += f.Info.Size
+	}
+	return len(s.files), bytes
+}
+
+// add takes over a finished draft. When a level-0 file waits that was not
+// handed out, the draft is merged into it and takes its TXID; the position
+// returned is the one after the result. The file is handed out from publish
+// on: once it is uploaded it is gone, and until then the page sums can be
+// brought up to it again after a crash.
+func (s *Spool) add(d *draft) (ltx.Pos, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, err := d.spooled(s.dir)
+	if err != nil {
+		return ltx.Pos{}, err
+	}
+	if last := s.gathering(); last != nil && f.Info.Level == 0 {
+		if err := s.merge(last, d.path); err != nil {
+			return ltx.Pos{}, err
+		}
+		last.Pos.PostApplyChecksum = f.Pos.PostApplyChecksum
+		s.fresh = true
+		return last.Pos, nil
+	}
+	if err := os.Rename(d.path, f.Path); err != nil {
+		return ltx.Pos{}, fmt.Errorf("spool: %w", err)
+	}
+	d.kept = true
+	s.files = append(s.files, f)
+	s.fresh = true
+	return f.Pos, nil
+}
+
+// publish lets the file last added be handed out.
+func (s *Spool) publish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fresh = false
+	signal(s.changed)
+}
+
+// unpublished tells that an add was not followed by publish.
+func (s *Spool) unpublished() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fresh
+}
+
+// gathering returns the file that further commits go into, if any.
+func (s *Spool) gathering() *spooled {
+	n := len(s.files)
+	if n == 0 || n == 1 && s.taken || s.files[n-1].Info.Level != 0 {
+		return nil
+	}
+	return &s.files[n-1]
+}
+
+// gatheringSize returns the size of the file that further commits go into.
+func (s *Spool) gatheringSize() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.gathering(); f != nil {
+		return f.Info.Size
+	}
+	return 0
+}
+
+// clear forgets every file.
+func (s *Spool) clear() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs error
+	for _, f := range s.files {
+		errs = errors.Join(errs, os.Remove(f.Path))
+	}
+	s.files, s.taken, s.fresh = nil, false, false
+	return errs
+}
+
+func spoolName(f ltx.FileInfo) string {
+	return fmt.Sprintf("%d-%s-%s.ltx", f.Level, f.Min, f.Max)
+}
+
+func (s *Spool) tempPath() string { return filepath.Join(s.dir, "draft.tmp") }
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,174 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tidemark-io/tidemark/ltx"
+)
+
+// Tip is the newest position that the replica proves, in this package's words.
+// TXID 0: the replica is empty. Checksum 0: its newest file carries none.
+type Tip struct {
+	Pos             ltx.Pos
+	PageSize, Pages uint32
+}
+
+// state is what the state directory holds.
+type state struct {
+	sums  *ltx.PageSums
+	spool *Spool
+}
+
+// openState opens the state directory and finishes what a killed process left
+// half done. dropped names files of the spool that were damaged.
+func openState(dir string) (st *state, dropped []string, err error) {
+	st = &state{}
+	if st.spool, dropped, err = openSpool(filepath.Join(dir, "spool")); err != nil {
+		return nil, nil, err
+	}
+	if st.sums, err = ltx.OpenPageSums(filepath.Join(dir, "sums")); err != nil {
+		return nil, nil, err
+	}
+	if err := st.redo(); err != nil {
+		return nil, nil, errors.Join(err, st.sums.Close())
+	}
+	return st, dropped, nil
+}
+
+// redo brings the page sums to the end of the spool: files get into the spool
+// first, so what is missing in the sums is there.
+func (st *state) redo() error {
+	torn := st.sums.Interrupted()
+	for _, f := range st.spool.files {
+		pos := st.sums.Pos()
+		behind := f.Pos.TXID > pos.TXID || f.Pos.TXID == pos.TXID && f.Pos != pos
+		if !behind && !st.sums.Interrupted() {
+			continue
+		}
+		if err := st.applyFile(f.Path); err != nil {
+			return fmt.Errorf("redo page sums: %w", err)
+		}
+	}
+	if !torn {
+		return nil
+	}
+	err := st.sums.Verify()
+	if errors.Is(err, ltx.ErrCorrupt) {
+		return st.sums.Reset(0)
+	}
+	return err
+}
+
+// heal finishes an update of the page sums that an error cut off after its
+// file got into the spool.
+func (st *state) heal() error {
+	if !st.spool.unpublished() {
+		return nil
+	}
+	if err := st.redo(); err != nil {
+		return err
+	}
+	st.spool.publish()
+	return nil
+}
+
+// applyFile brings the page sums to the position after the file at path.
+func (st *state) applyFile(path string) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	_, t, err := ltx.VerifyFile(f)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return st.apply(f, func(h ltx.Header) ltx.Pos {
+		return ltx.Pos{TXID: h.MaxTXID, PostApplyChecksum: t.PostApplyChecksum}
+	})
+}
+
+// applyDraft brings the page sums to pos by the pages of a finished draft, in
+// memory that does not depend on its size.
+func (st *state) applyDraft(d *draft, pos ltx.Pos) error {
+	f := io.NewSectionReader(d.f, 0, d.N())
+	return st.apply(f, func(ltx.Header) ltx.Pos { return pos })
+}
+
+func (st *state) apply(r io.Reader, pos func(ltx.Header) ltx.Pos) error {
+	dec, err := ltx.NewDecoder(r)
+	if err != nil {
+		return err
+	}
+	h := dec.Header()
+	if h.IsSnapshot() {
+		if err := st.sums.Reset(h.PageSize); err != nil {
+			return err
+		}
+	}
+	if err := st.sums.Begin(); err != nil {
+		return err
+	}
+	for p, err := range dec.Pages() {
+		if err != nil {
+			return err
+		}
+		if err := st.sums.Set(p.Pgno, p.Sum); err != nil {
+			return err
+		}
+	}
+	if _, err := dec.Close(); err != nil {
+		return err
+	}
+	return st.sums.Commit(pos(h), h.Commit)
+}
+
+// doubts says why the state does not continue the replica at tip; empty when
+// it does.
+func (st *state) doubts(tip Tip) string {
+	pos := st.sums.Pos()
+	files := st.spool.files
+	switch {
+	case pos.IsZero():
+		return "there is no local state"
+	case st.sums.Interrupted():
+		return "the page sums were interrupted"
+	case len(files) > 0 && files[len(files)-1].Pos != pos:
+		return "page sums and spool disagree"
+	case pos.TXID < tip.Pos.TXID:
+		return fmt.Sprintf("the replica is at TXID %s, local state at %s", tip.Pos.TXID, pos.TXID)
+	case pos.TXID == tip.Pos.TXID && pos != tip.Pos:
+		return fmt.Sprintf("the replica holds other content at TXID %s", pos.TXID)
+	case len(files) == 0 && pos.TXID != tip.Pos.TXID:
+		return fmt.Sprintf("the replica ends at TXID %s, local state at %s", tip.Pos.TXID, pos.TXID)
+	case len(files) > 0:
+		return files[0].doubts(tip)
+	}
+	return ""
+}
+
+// doubts says why the oldest file of a spool does not continue the replica.
+func (f spooled) doubts(tip Tip) string {
+	before := f.Info.Max - 1
+	switch {
+	case before > tip.Pos.TXID:
+		return fmt.Sprintf("the replica ends at TXID %s, the spool starts after %s", tip.Pos.TXID, before)
+	case before == tip.Pos.TXID && !f.Info.IsSnapshot() && f.pre != tip.Pos.PostApplyChecksum:
+		return fmt.Sprintf("the replica holds other content at TXID %s", before)
+	}
+	return ""
+}
+
+// forget drops everything: the replica tells more than the state does.
+func (st *state) forget(pageSize uint32) error {
+	return errors.Join(st.spool.clear(), st.sums.Reset(pageSize))
+}
+
+func (st *state) close() error { return st.sums.Close() }

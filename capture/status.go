@@ -1,0 +1,44 @@
+package capture
+
+import (
+	"sync"
+	"time"
+
+	"github.com/tidemark-io/tidemark/ltx"
+)
+
+// States of a Capturer.
+const (
+	StateWaiting   = "waiting"   // there is no database yet
+	StateCapturing = "capturing" // all is well
+	StateFailing   = "failing"   // LastError says why; it is tried again
+)
+
+// Status is a picture of a Capturer.
+type Status struct {
+	State      string
+	Pos        ltx.Pos   // end of what is captured
+	CapturedAt time.Time // when the newest file was added to the spool
+	SpoolFiles int
+	SpoolBytes int64
+	Resyncs    int
+	LastError  string
+}
+
+type statusBox struct {
+	mu sync.Mutex
+	s  Status
+}
+
+func (b *statusBox) set(change func(*Status)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change(&b.s)
+}
+
+// Status returns the present state; it never waits for a step.
+func (c *Capturer) Status() Status {
+	c.status.mu.Lock()
+	defer c.status.mu.Unlock()
+	return c.status.s
+}
