@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
+	"syscall"
 	"testing"
 )
 
@@ -30,22 +32,24 @@ func RunWriter() {
 }
 
 func write(args []string, stop io.Reader, out io.Writer) (err error) {
-	var path, load string
 	flags := flag.NewFlagSet(writerArg, flag.ContinueOnError)
-	flags.StringVar(&path, "db", "", "database")
-	flags.StringVar(&load, "load", "{}", "load as JSON")
+	path := flags.String("db", "", "database")
+	load := flags.String("load", "{}", "load as JSON")
+	alone := flags.Bool("alone", false, "stop at SIGTERM and not with the standard input")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	var l Load
-	if err := json.Unmarshal([]byte(load), &l); err != nil {
+	if err := json.Unmarshal([]byte(*load), &l); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
-	// The writer never outlives the test: its standard input ends with it.
-	context.AfterFunc(closed(stop), cancel)
-	db, err := connect(path, "rwc")
+	if !*alone {
+		// The writer never outlives the test: its standard input ends with it.
+		context.AfterFunc(closed(stop), cancel)
+	}
+	db, err := connect(*path, "rwc")
 	if err != nil {
 		return err
 	}
@@ -86,7 +90,9 @@ func StartWriter(t testing.TB, path string, load Load) *WriterProcess {
 	return w
 }
 
-func startWriter(path string, load Load) (*WriterProcess, error) {
+// WriterCommand returns a command that runs this test binary as a writer. With
+// "-alone" added it ends at SIGTERM only, not with its standard input.
+func WriterCommand(path string, load Load) ([]string, error) {
 	b, err := json.Marshal(load)
 	if err != nil {
 		return nil, err
@@ -95,7 +101,15 @@ func startWriter(path string, load Load) (*WriterProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &WriterProcess{cmd: exec.Command(self, writerArg, "-db", path, "-load", string(b))}
+	return []string{self, writerArg, "-db", path, "-load", string(b)}, nil
+}
+
+func startWriter(path string, load Load) (*WriterProcess, error) {
+	args, err := WriterCommand(path, load)
+	if err != nil {
+		return nil, err
+	}
+	w := &WriterProcess{cmd: exec.Command(args[0], args[1:]...)}
 	w.cmd.Stderr = os.Stderr
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
 		return nil, err
