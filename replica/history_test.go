@@ -2,6 +2,7 @@ package replica_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -140,4 +141,28 @@ func (h *history) remove(f ltx.FileInfo) {
 	if err := h.bucket.Delete(h.t.Context(), h.Key(f)); err != nil {
 		h.t.Fatal(err)
 	}
+}
+
+// read returns a file as it is stored.
+func (h *history) read(f ltx.FileInfo) []byte {
+	h.t.Helper()
+	body, err := h.Open(h.t.Context(), f, storage.Range{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer body.Close()
+	b, err := io.ReadAll(body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return b
+}
+
+func mergeAll(ctx context.Context, w io.Writer, sources []*bytes.Reader) error {
+	readers := make([]io.Reader, len(sources))
+	for i, s := range sources {
+		readers[i] = s
+	}
+	_, _, err := ltx.Merge(ctx, w, readers...)
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/storage"
@@ -137,16 +136,8 @@ func (r *Replica) checkSize(f ltx.FileInfo) error {
 
 // part reads a part of a file, whole or with an error.
 func (r *Replica) part(ctx context.Context, f ltx.FileInfo, part storage.Range) ([]byte, error) {
-	body, err := r.Open(ctx, f, part)
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
 	b := make([]byte, part.Length)
-	if n, err := io.ReadFull(body, b); err != nil {
-		return nil, fmt.Errorf("read %s at %d: got %d of %d bytes: %w", r.Key(f), part.Offset, n, len(b), err)
-	}
-	return b, nil
+	return b, r.fetch(ctx, f, b, part.Offset)
 }
 
 // matchTrailer checks that header and trailer agree on whether the file
