@@ -93,7 +93,10 @@ func TestEveryPageSizeIsReplicatedAndRestored(t *testing.T) {
 func TestProcessesThatOpenWriteAndClose(t *testing.T) {
 	t.Parallel()
 	p := rig.Directory(t)
-	path := filepath.Join(t.TempDir(), "live.db")
+	path, db := live(t, testdb.Options{})
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
 	var sidecar *rig.Process
 	for i := range 100 {
 		switch i % 25 {

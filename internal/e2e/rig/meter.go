@@ -2,6 +2,7 @@ package rig
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,14 @@ type Request struct {
 	Bytes               int64 // of its body
 	Status              int
 	Start, Done         time.Time // Done: the answer began to arrive
+}
+
+// Stored tells whether the request made an object, at one go or by completing
+// a multipart upload.
+func (r Request) Stored() bool {
+	multipart := strings.Contains(r.Query, "uploadId")
+	return r.Status == http.StatusOK &&
+		(r.Method == http.MethodPut && !multipart || r.Method == http.MethodPost && multipart)
 }
 
 // Meter writes down what passes the way to an S3 server.
