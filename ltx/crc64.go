@@ -28,15 +28,10 @@ func shift64(w uint64) uint64 {
 	return w ^ w>>1 ^ w>>3 ^ w>>4 ^ fold(w<<63^w<<61^w<<60)
 }
 
-// shift512 multiplies by x^512.
-func shift512(w uint64) uint64 {
-	return w ^ w>>8 ^ w>>24 ^ w>>32 ^ fold(w<<56^w<<40^w<<32)
-}
-
 // crcUpdate appends b to state.
 func crcUpdate(state uint64, b []byte) uint64 {
-	if len(b) >= 128 {
-		n := len(b) &^ 63
+	if len(b) >= blockSize {
+		n := len(b) &^ (blockSize - 1)
 		state, b = crcBlocks(state, b[:n]), b[n:]
 	}
 	for len(b) >= 8 {
@@ -46,26 +41,6 @@ func crcUpdate(state uint64, b []byte) uint64 {
 	for _, c := range b {
 		state ^= uint64(c)
 		state = state>>8 ^ fold(state<<56)
-	}
-	return state
-}
-
-// crcBlocks appends a multiple of 64 bytes, at least 64, to state: eight lanes
-// of a word each, which step over each other by x^512.
-func crcBlocks(state uint64, b []byte) uint64 {
-	var lanes [8]uint64
-	lanes[0] = state
-	for i := range lanes {
-		lanes[i] ^= binary.LittleEndian.Uint64(b[i*8:])
-	}
-	for b = b[64:]; len(b) >= 64; b = b[64:] {
-		for i := range lanes {
-			lanes[i] = shift512(lanes[i]) ^ binary.LittleEndian.Uint64(b[i*8:])
-		}
-	}
-	state = 0
-	for _, lane := range lanes {
-		state = shift64(state ^ lane)
 	}
 	return state
 }
