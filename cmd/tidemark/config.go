@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/s3"
+)
+
+// Config is what a configuration file holds.
+type Config struct {
+	Databases       []Database    `yaml:"dbs"`
+	Exec            string        `yaml:"exec"` // command line of the child process
+	ShutdownTimeout time.Duration `yaml:"shutdown-timeout"`
+	Logging         Logging       `yaml:"logging"`
+	Socket          Socket        `yaml:"socket"`
+	SyncInterval    time.Duration `yaml:"sync-interval"` // this and S3: for replicas that do not say otherwise
+	S3              s3.Config     `yaml:",inline"`
+}
+
+// Database is one database with its replica.
+type Database struct {
+	Path             string         `yaml:"path"`
+	RestoreIfMissing bool           `yaml:"restore-if-db-not-exists"`
+	Capture          capture.Config `yaml:",inline"`
+	Replica          Replica        `yaml:"replica"`
+	Replicas         []Replica      `yaml:"replicas,omitempty"` // another spelling of replica, a list of one
+}
+
+// SetDefaults makes d what it is when the file names nothing.
+func (d *Database) SetDefaults() { *d = Database{Capture: capture.DefaultConfig()} }
+
+// DefaultConfig returns the settings of an empty file.
+func DefaultConfig() Config {
+	return Config{
+		ShutdownTimeout: 30 * time.Second,
+		Logging:         Logging{Level: "info", Type: "text"},
+		Socket:          Socket{Enabled: true, Permissions: 0o600},
+	}
+}
+
+// Validate names every setting that is not possible, alone or together with
+// another one.
+func (c Config) Validate() error {
+	errs := []error{c.Logging.Validate(), c.Socket.Validate()}
+	if c.ShutdownTimeout < time.Second {
+		errs = append(errs, fmt.Errorf("shutdown-timeout: %s is too short; at least 1s is needed for a last upload", c.ShutdownTimeout))
+	}
+	if _, err := c.command(); err != nil {
+		errs = append(errs, err)
+	}
+	if c.S3.Prefix != "" {
+		errs = append(errs, errors.New("path: it belongs to a database or a replica; move it there"))
+	}
+	if len(c.Databases) == 0 {
+		errs = append(errs, errors.New("dbs: no database is listed; add one with its path and replica"))
+	}
+	paths, places := map[string]int{}, map[string]int{}
+	for i, d := range c.Databases {
+		place, err := d.validate()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("dbs[%d]%w", i, err))
+			continue
+		}
+		errs = append(errs,
+			unique(paths, d.Path, i, "path", "list each database once"),
+			unique(places, place, i, "replica", "give each database a prefix of its own"))
+	}
+	return errors.Join(errs...)
+}
+
+// unique notes value and returns an error when another database has it too.
+func unique(seen map[string]int, value string, i int, key, advice string) error {
+	if first, ok := seen[value]; ok {
+		return fmt.Errorf("dbs[%d].%s: %s is that of dbs[%d] too; %s", i, key, value, first, advice)
+	}
+	seen[value] = i
+	return nil
+}
+
+// validate returns the place of the replica. Its errors begin with the key
+// below that of the database.
+func (d Database) validate() (place string, err error) {
+	if d.Path == "" {
+		return "", errors.New(".path: it is empty; name the database file")
+	}
+	if err := d.Capture.Validate(); err != nil {
+		return "", fmt.Errorf(".%w", err)
+	}
+	if d.Capture.JournalMode == capture.JournalKeep {
+		return "", errors.New(".journal-mode: keep is not supported yet; use wal")
+	}
+	l, err := d.Replica.locate()
+	if err != nil {
+		return "", fmt.Errorf(".replica.%w", err)
+	}
+	if d.Replica.SyncInterval < 0 || d.Replica.SyncInterval > 24*time.Hour {
+		return "", fmt.Errorf(".replica.sync-interval: %s; use 0s to 24h", d.Replica.SyncInterval)
+	}
+	return l.key(), nil
+}
+
+// command splits the child's command line as a shell would, without one.
+func (c Config) command() ([]string, error) {
+	if c.Exec == "" {
+		return nil, nil
+	}
+	args, err := shellquote.Split(c.Exec)
+	if err != nil {
+		return nil, fmt.Errorf("exec: %q: %w", c.Exec, err)
+	}
+	return args, nil
+}
+
+// database returns the settings of the database at path.
+func (c Config) database(path string) (Database, error) {
+	want, err := filepath.Abs(path)
+	if err != nil {
+		return Database{}, err
+	}
+	for _, d := range c.Databases {
+		if d.Path == want {
+			return d, nil
+		}
+	}
+	return Database{}, fmt.Errorf("database %s is not in the configuration; add it under dbs: or give the URL of its replica", want)
+}

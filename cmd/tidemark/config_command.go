@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+	"github.com/urfave/cli/v2"
+
+	"github.com/tidemark-io/tidemark/s3"
+)
+
+// masked stands in for a secret that is set.
+const masked = "********"
+
+func configCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "config",
+		Usage:     "print the settings in effect, secrets masked",
+		ArgsUsage: "-config FILE",
+		Flags:     append(configFlags(), &cli.BoolFlag{Name: "check", Usage: "print nothing but what is wrong"}),
+		Action: func(c *cli.Context) error {
+			if _, err := arguments(c, 0, 0); err != nil {
+				return err
+			}
+			cfg, err := loadConfig(c)
+			if err != nil || c.Bool("check") {
+				return err
+			}
+			text, err := yaml.Marshal(maskSecrets(cfg))
+			if err != nil {
+				return fmt.Errorf("print configuration: %w", err)
+			}
+			_, err = c.App.Writer.Write(text)
+			return err
+		},
+	}
+}
+
+// maskSecrets returns the settings fit to be shown.
+func maskSecrets(c Config) Config {
+	mask(&c.S3)
+	c.Databases = slices.Clone(c.Databases)
+	for i := range c.Databases {
+		mask(&c.Databases[i].Replica.S3)
+	}
+	return c
+}
+
+func mask(c *s3.Config) {
+	for _, secret := range []*string{&c.AccessKeyID, &c.SecretAccessKey, &c.SessionToken} {
+		if *secret != "" {
+			*secret = masked
+		}
+	}
+}

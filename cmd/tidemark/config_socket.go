@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+)
+
+// Socket says where status is asked. In a file it is a path, off, or the three
+// keys.
+type Socket struct {
+	Enabled     bool   `yaml:"enabled"`
+	Path        string `yaml:"path"`        // empty: a path of this process, see socket.DefaultPath
+	Permissions uint32 `yaml:"permissions"` // of the socket file
+}
+
+// UnmarshalText reads the short form.
+func (s *Socket) UnmarshalText(text []byte) error {
+	switch value := string(text); value {
+	case "off", "false":
+		s.Enabled = false
+	case "on", "true", "":
+		return errors.New("want the path of a socket, or off")
+	default:
+		s.Enabled, s.Path = true, value
+	}
+	return nil
+}
+
+// Validate checks the fields.
+func (s Socket) Validate() error {
+	if s.Path != "" && !filepath.IsAbs(s.Path) {
+		return fmt.Errorf("socket: %q is not an absolute path", s.Path)
+	}
+	if s.Permissions&^0o777 != 0 || s.Permissions&0o600 != 0o600 {
+		return fmt.Errorf("socket.permissions: %#o does not let the owner in; use 0600", s.Permissions)
+	}
+	return nil
+}
+
+func (s Socket) mode() fs.FileMode { return fs.FileMode(s.Permissions) }

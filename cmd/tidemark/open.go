@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/tidemark-io/tidemark/replica"
+	"github.com/tidemark-io/tidemark/s3"
+	"github.com/tidemark-io/tidemark/storage"
+)
+
+// Kinds of buckets.
+const (
+	typeFile = "file"
+	typeS3   = "s3"
+)
+
+// chooseType sets the type from the other fields and refuses what does not fit
+// to it.
+func (r *Replica) chooseType() error {
+	kind := typeFile
+	scheme, _, isURL := strings.Cut(r.URL, "://")
+	switch {
+	case isURL && scheme != typeFile && scheme != typeS3:
+		return fmt.Errorf("url: %q is no kind of replica; use file:///abs/dir or s3://bucket/prefix", scheme+"://")
+	case isURL:
+		kind = scheme
+	case r.URL == "" && (r.S3.Bucket != "" || r.Type == typeS3):
+		kind = typeS3
+	}
+	if r.Type != "" && r.Type != kind {
+		if r.Type != typeFile && r.Type != typeS3 {
+			return fmt.Errorf("type: %q is not supported; use file or s3", r.Type)
+		}
+		return fmt.Errorf("type: %s does not fit to the other keys, which say %s", r.Type, kind)
+	}
+	r.Type = kind
+	return nil
+}
+
+// location is where a replica is kept.
+type location struct {
+	dir string // absolute; empty: S3
+	s3  s3.Config
+}
+
+// locate returns the place that a completed replica names.
+func (r Replica) locate() (location, error) {
+	if r.Type == typeS3 {
+		if err := r.S3.Validate(); err != nil {
+			return location{}, err
+		}
+		return location{s3: r.S3}, nil
+	}
+	dir := r.S3.Prefix
+	if r.URL != "" {
+		var err error
+		if dir, err = directory(r.URL); err != nil {
+			return location{}, fmt.Errorf("url: %w", err)
+		}
+	}
+	if dir == "" {
+		return location{}, errors.New("url: it is missing; say where the replica is kept")
+	}
+	dir, err := expandHome(dir)
+	return location{dir: filepath.Clean(dir)}, err
+}
+
+// directory takes file:///abs/dir and plain paths.
+func directory(raw string) (string, error) {
+	if !strings.HasPrefix(raw, "file://") {
+		return raw, nil
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "", fmt.Errorf("%q is no URL", raw)
+	}
+	if u.Host != "" || u.Path == "" {
+		return "", fmt.Errorf("%q names no directory; three slashes begin its path: file:///abs/dir", raw)
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("%q: a directory has no query and no fragment; write %%3F and %%23 in names", raw)
+	}
+	return u.Path, nil
+}
+
+// withEndpoint adds the endpoint to a URL that names none.
+func withEndpoint(raw, endpoint string) string {
+	_, query, _ := strings.Cut(raw, "?")
+	values, err := url.ParseQuery(query)
+	if endpoint == "" || err != nil || values.Has("endpoint") {
+		return raw
+	}
+	if query == "" {
+		return strings.TrimSuffix(raw, "?") + "?endpoint=" + url.QueryEscape(endpoint)
+	}
+	return raw + "&endpoint=" + url.QueryEscape(endpoint)
+}
+
+// String is the URL of the place, without settings and secrets.
+func (l location) String() string {
+	if l.dir != "" {
+		return (&url.URL{Scheme: typeFile, Path: l.dir}).String()
+	}
+	return (&url.URL{Scheme: typeS3, Host: l.s3.Bucket, Path: "/" + l.s3.Prefix}).String()
+}
+
+// key tells places apart.
+func (l location) key() string {
+	if l.dir != "" {
+		return l.String()
+	}
+	return l.String() + " at " + l.s3.Endpoint
+}
+
+// open opens the bucket and tells how keys are laid out in it.
+func (l location) open(ctx context.Context) (storage.Bucket, replica.Layout, error) {
+	if l.dir != "" {
+		b, err := storage.NewDir(l.dir)
+		return b, replica.LayoutDir, err
+	}
+	b, err := s3.Open(ctx, l.s3)
+	return b, replica.LayoutObject, err
+}
+
+// replica opens the replica that is kept there.
+func (l location) replica(ctx context.Context, log *slog.Logger) (*replica.Replica, error) {
+	b, layout, err := l.open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", l, err)
+	}
+	return replica.New(b, layout, log), nil
+}

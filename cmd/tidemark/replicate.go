@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os/signal"
+	"syscall"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/urfave/cli/v2"
+)
+
+func replicateCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "replicate",
+		Usage:     "replicate databases to a bucket until stopped",
+		ArgsUsage: "[DB URL]",
+		Description: "Replicates the database DB to URL, or what a configuration file lists.\n" +
+			"URL is file:///abs/dir, the path of a directory, or s3://bucket/prefix?endpoint=...&region=...",
+		Flags: append(configFlags(),
+			&cli.BoolFlag{Name: "once", Usage: "upload what is committed now and exit"},
+			&cli.StringFlag{Name: "exec", Usage: "run `COMMAND` once the databases are on their replicas; exit with its code"},
+			&cli.BoolFlag{Name: "restore-if-missing", Usage: "restore databases that do not exist first (implied by -exec)"},
+			&cli.StringFlag{Name: "log-level", Usage: "debug, info, warn or error", EnvVars: []string{"LOG_LEVEL"}},
+		),
+		Action: func(c *cli.Context) error {
+			cfg, err := replicateConfig(c)
+			if err != nil {
+				return err
+			}
+			return replicate(c, cfg)
+		},
+	}
+}
+
+// replicateConfig joins arguments, file and flags.
+func replicateConfig(c *cli.Context) (Config, error) {
+	args, err := arguments(c, 0, 2)
+	if err != nil {
+		return Config{}, err
+	}
+	if len(args) == 1 {
+		return Config{}, usagef("the URL of the replica is missing: tidemark replicate [flags] %s URL", args[0])
+	}
+	if len(args) == 2 && c.IsSet("config") {
+		return Config{}, usagef("DB and URL are given as well as -config; give one of them")
+	}
+	var cfg Config
+	if len(args) == 2 {
+		cfg, err = singleConfig(args[0], args[1])
+	} else {
+		cfg, err = loadConfig(c)
+	}
+	if err != nil {
+		return Config{}, err
+	}
+	return cfg, applyReplicateFlags(c, &cfg)
+}
+
+func applyReplicateFlags(c *cli.Context, cfg *Config) error {
+	if c.IsSet("exec") {
+		if cfg.Exec = c.String("exec"); cfg.Exec == "" {
+			return usagef("-exec is empty; give the command to run")
+		}
+	}
+	if c.IsSet("log-level") {
+		cfg.Logging.Level = c.String("log-level")
+	}
+	if args, err := shellquote.Split(cfg.Exec); err != nil || cfg.Exec != "" && len(args) == 0 {
+		return usagef("-exec %q is no command line: unbalanced quotes or empty", cfg.Exec)
+	}
+	if err := cfg.Logging.Validate(); err != nil {
+		return usagef("-log-level or LOG_LEVEL: %v", err)
+	}
+	if cfg.Exec != "" && c.Bool("once") {
+		return usagef("-once and a command to run exclude each other")
+	}
+	for i := range cfg.Databases {
+		if c.Bool("restore-if-missing") || cfg.Exec != "" {
+			cfg.Databases[i].RestoreIfMissing = true
+		}
+	}
+	return nil
+}
+
+func replicate(c *cli.Context, cfg Config) error {
+	log := newLogger(cfg.Logging, c.App.Writer, c.App.ErrWriter)
+	s, err := newSidecar(c.Context, cfg, log)
+	if err != nil {
+		return err
+	}
+	if c.Bool("once") {
+		ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		return s.Once(ctx, cfg.ShutdownTimeout)
+	}
+	command, err := cfg.command()
+	if err != nil {
+		return err
+	}
+	listener, err := listen(cfg.Socket, log)
+	if err != nil {
+		return err
+	}
+	logVersions(log)
+	return (&supervisor{
+		sidecar: s, command: command, timeout: cfg.ShutdownTimeout,
+		serve: func(ctx context.Context) error { return serveStatus(ctx, listener, s.Handler(), log) },
+	}).Run(c.Context)
+}
+
+func logVersions(log *slog.Logger) {
+	v := currentVersions()
+	log.Info("tidemark started", "version", v.Tidemark, "sqlite", v.SQLite)
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/internal/loop"
+	"github.com/tidemark-io/tidemark/replica"
+	"github.com/tidemark-io/tidemark/storage"
+)
+
+// replicated is one database on its way to its replica.
+type replicated struct {
+	cfg     Database
+	place   location
+	log     *slog.Logger
+	replica *replica.Replica
+	opened  chan struct{} // closed once parts are there
+
+	mu          sync.Mutex
+	parts       *parts
+	tip         replica.Tip // what the bucket held when it was asked last
+	err         error       // why the last attempt to run ended
+	stopCapture context.CancelFunc
+	stopping    bool
+	closed      bool
+}
+
+// parts are what a database needs to run.
+type parts struct {
+	capturer *capture.Capturer
+	source   *source
+	uploader *replica.Uploader
+}
+
+// newReplicated starts nothing and sends nothing, but finds settings that can
+// never work.
+func newReplicated(ctx context.Context, cfg Database, log *slog.Logger) (*replicated, error) {
+	place, err := cfg.Replica.locate()
+	if err != nil {
+		return nil, err
+	}
+	bucket, layout, err := place.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	log = log.With("db", cfg.Path)
+	log.Info("replicating", "to", place.String(), "bucket", logged(bucket))
+	return &replicated{
+		cfg: cfg, place: place, log: log, replica: replica.New(bucket, layout, log),
+		opened: make(chan struct{}), stopCapture: func() {},
+	}, nil
+}
+
+// logged is a bucket as the log shows it.
+func logged(b storage.Bucket) any {
+	if v, ok := b.(slog.LogValuer); ok {
+		return v
+	}
+	return b.String()
+}
+
+// Run replicates until ctx ends, starting anew after errors. It returns the
+// cause of ctx's end or an error that wraps replica.ErrFenced.
+func (d *replicated) Run(ctx context.Context) error {
+	return loop.Run(ctx, loop.Options{
+		Name: "replicate", MinBackoff: 500 * time.Millisecond, MaxBackoff: 15 * time.Second, Log: d.log,
+	}, d.attempt)
+}
+
+func (d *replicated) attempt(ctx context.Context) error {
+	err := d.open(ctx)
+	if err == nil {
+		err = d.work(ctx)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = err
+	if isFenced(err) {
+		err = errors.Join(err, d.closeParts()) // nobody may hold up the application's WAL for nothing
+		return loop.Fatal(fmt.Errorf("database %s: %w", d.cfg.Path, err))
+	}
+	return err
+}
+
+// work captures and uploads until ctx ends or the replica is fenced.
+func (d *replicated) work(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	captureCtx, stop := context.WithCancel(ctx)
+	d.mu.Lock()
+	p, stopping := d.parts, d.stopping
+	d.stopCapture, d.err = stop, nil
+	d.mu.Unlock()
+	if stopping {
+		stop()
+	}
+	group.Go(func() error {
+		defer stop()
+		err := p.capturer.Run(captureCtx)
+		if ctx.Err() == nil && captureCtx.Err() != nil {
+			return nil // only capturing was to end
+		}
+		return err
+	})
+	group.Go(func() error { return p.source.Run(ctx) })
+	group.Go(func() error { return p.uploader.Run(ctx) })
+	return group.Wait()
+}
+
+// Protected waits until everything committed so far is on the replica. Run
+// must be running. A database that does not exist has nothing to wait for.
+func (d *replicated) Protected(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-d.opened:
+	}
+	return d.drain(ctx)
+}
+
+// Finish ends capturing with a last look at the database and waits until what
+// it found is on the replica. Run must be running; ctx is the deadline.
+func (d *replicated) Finish(ctx context.Context) error {
+	d.mu.Lock()
+	d.stopping = true
+	d.stopCapture()
+	p, fenced := d.parts, isFenced(d.err)
+	d.mu.Unlock()
+	if fenced {
+		return nil // Run returns that error
+	}
+	if p == nil && !exists(d.cfg.Path) {
+		return nil
+	}
+	err := d.Protected(ctx)
+	if err == nil {
+		return nil
+	}
+	if isFenced(err) {
+		return fmt.Errorf("database %s: %w", d.cfg.Path, err)
+	}
+	return fmt.Errorf("database %s: the last commit is not on %s: %w", d.cfg.Path, d.place, d.reason(err))
+}
+
+// Close gives the database and its state free.
+func (d *replicated) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closeParts()
+}
+
+func (d *replicated) closeParts() error {
+	if d.parts == nil || d.closed {
+		return nil
+	}
+	d.closed = true
+	return d.parts.capturer.Close()
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/replica"
+)
+
+// open makes the parts, once, and before that the database itself where it is
+// to be restored.
+func (d *replicated) open(ctx context.Context) error {
+	d.mu.Lock()
+	there := d.parts != nil
+	d.mu.Unlock()
+	if there {
+		return nil
+	}
+	if err := d.restoreIfMissing(ctx); err != nil {
+		return err
+	}
+	capturer, err := capture.New(d.cfg.Path, d.cfg.Capture, capture.Options{
+		Tip: func(ctx context.Context) (capture.Tip, error) { return d.askTip(ctx) },
+		Log: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	src := newSource(capturer.Spool(), d.cfg.Replica.SyncInterval)
+	p := &parts{capturer: capturer, source: src, uploader: replica.NewUploader(d.replica, src, replica.UploaderOptions{})}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.parts = p
+	close(d.opened)
+	return nil
+}
+
+func (d *replicated) askTip(ctx context.Context) (capture.Tip, error) {
+	tip, err := d.replica.Tip(ctx)
+	if errors.Is(err, replica.ErrNoBackup) {
+		tip, err = replica.Tip{}, nil
+	}
+	if err != nil {
+		return capture.Tip{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tip = tip
+	return capture.Tip{Pos: tip.Pos, PageSize: tip.PageSize, Pages: tip.Commit}, nil
+}
+
+func (d *replicated) restoreIfMissing(ctx context.Context) error {
+	if !d.cfg.RestoreIfMissing || exists(d.cfg.Path) {
+		return nil
+	}
+	begin := time.Now()
+	result, err := replica.Restore(ctx, d.replica, restoreOptions(d.cfg.Path))
+	if errors.Is(err, replica.ErrNoBackup) {
+		d.log.Info("nothing to restore", "replica", d.place.String())
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", d.cfg.Path, err)
+	}
+	d.log.Info("restored", "txid", uint64(result.Pos.TXID), "after", time.Since(begin).Round(time.Millisecond))
+	return nil
+}
+
+// drain captures until it succeeds, then uploads until nothing is left.
+func (d *replicated) drain(ctx context.Context) error {
+	d.mu.Lock()
+	p := d.parts
+	d.mu.Unlock()
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		return struct{}{}, p.capturer.Capture(ctx)
+	}, backoff.WithMaxElapsedTime(0))
+	if err != nil {
+		return err
+	}
+	defer p.source.hurry()()
+	return p.uploader.Flush(ctx)
+}
+
+// reason says why there was no success before the end of a context.
+func (d *replicated) reason(err error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.parts == nil {
+		return errors.Join(err, d.err)
+	}
+	if last := d.parts.uploader.Status().LastError; last != nil {
+		return fmt.Errorf("%w; last error: %w", err, last)
+	}
+	if last := d.parts.capturer.Status().LastError; last != "" {
+		return fmt.Errorf("%w; last error: %s", err, last)
+	}
+	return err
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"time"
+
+	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/ltx"
+)
+
+// States of a database in a Report.
+const (
+	stateStarting    = "starting"    // not opened yet
+	stateWaiting     = "waiting"     // there is no database yet
+	stateReplicating = "replicating" // all is well
+	stateFailing     = "failing"     // Error says why; it is tried again
+	stateFenced      = "fenced"      // another process writes the replica; given up
+)
+
+// Report is the answer of a running sidecar about itself.
+type Report struct {
+	PID       int              `json:"pid"`
+	Version   string           `json:"version"`
+	Started   time.Time        `json:"started"`
+	Databases []DatabaseReport `json:"databases"`
+}
+
+// DatabaseReport is the state of one database.
+type DatabaseReport struct {
+	Path          string   `json:"path"`
+	Replica       string   `json:"replica"`
+	State         string   `json:"state"`
+	Captured      Position `json:"captured"`
+	Uploaded      Position `json:"uploaded"`
+	LagSeconds    float64  `json:"lag_seconds"` // age of the oldest commit that is not uploaded; 0: none
+	SpoolFiles    int      `json:"spool_files"`
+	SpoolBytes    int64    `json:"spool_bytes"`
+	UploadedBytes int64    `json:"uploaded_bytes"` // by this process
+	Error         string   `json:"error,omitempty"`
+}
+
+// Position is a transaction and the checksum of the database after it; both
+// are zero when there is none yet.
+type Position struct {
+	TXID     uint64 `json:"txid"`
+	Checksum string `json:"checksum,omitempty"` // empty: unknown
+}
+
+func position(p ltx.Pos) Position {
+	if p.PostApplyChecksum == 0 {
+		return Position{TXID: uint64(p.TXID)}
+	}
+	return Position{TXID: uint64(p.TXID), Checksum: p.PostApplyChecksum.String()}
+}
+
+// Report returns the state of the database now.
+func (d *replicated) Report() DatabaseReport {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := DatabaseReport{Path: d.cfg.Path, Replica: d.place.String(), State: stateStarting}
+	if d.parts != nil {
+		d.parts.describe(&r, d.tip.Pos)
+	}
+	if d.err != nil {
+		r.State, r.Error = stateFailing, d.err.Error()
+	}
+	if isFenced(d.err) {
+		r.State = stateFenced
+	}
+	return r
+}
+
+func (p *parts) describe(r *DatabaseReport, tip ltx.Pos) {
+	captured, uploaded := p.capturer.Status(), p.uploader.Status()
+	there := uploaded.Pos
+	if tip.TXID > there.TXID {
+		there = tip
+	}
+	if there.TXID > captured.Pos.TXID { // the picture of capture is the older one
+		captured.Pos = there
+	}
+	r.Captured, r.Uploaded = position(captured.Pos), position(there)
+	r.LagSeconds = p.source.lag().Seconds()
+	r.SpoolFiles, r.SpoolBytes = p.capturer.Spool().Size()
+	r.UploadedBytes = uploaded.Bytes
+	switch {
+	case captured.LastError != "":
+		r.State, r.Error = stateFailing, captured.LastError
+	case uploaded.LastError != nil:
+		r.State, r.Error = stateFailing, uploaded.LastError.Error()
+	case captured.State == capture.StateWaiting:
+		r.State = stateWaiting
+	default:
+		r.State = stateReplicating
+	}
+}

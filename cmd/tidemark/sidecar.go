@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// sidecar replicates several databases; none of them stops another.
+type sidecar struct {
+	databases []*replicated
+	log       *slog.Logger
+	started   time.Time
+}
+
+func newSidecar(ctx context.Context, cfg Config, log *slog.Logger) (*sidecar, error) {
+	s := &sidecar{log: log, started: time.Now()}
+	for _, d := range cfg.Databases {
+		r, err := newReplicated(ctx, d, log)
+		if err != nil {
+			return nil, err
+		}
+		s.databases = append(s.databases, r)
+	}
+	return s, nil
+}
+
+// Run replicates until ctx ends or no database is left that may be replicated.
+// It returns the errors of those that were given up.
+func (s *sidecar) Run(ctx context.Context) error {
+	return s.each(func(d *replicated) error {
+		err := d.Run(ctx)
+		if ctx.Err() != nil && !isFenced(err) {
+			return nil
+		}
+		s.log.Error("replication given up", "db", d.cfg.Path, "error", err)
+		return err
+	})
+}
+
+// Protected waits until every database is on its replica.
+func (s *sidecar) Protected(ctx context.Context) error {
+	return s.each(func(d *replicated) error { return d.Protected(ctx) })
+}
+
+// Finish brings the last commits of every database to its replica.
+func (s *sidecar) Finish(ctx context.Context) error {
+	return s.each(func(d *replicated) error { return d.Finish(ctx) })
+}
+
+// Close gives all databases free.
+func (s *sidecar) Close() error {
+	return s.each(func(d *replicated) error { return d.Close() })
+}
+
+// each does the same with all databases at once and joins the errors.
+func (s *sidecar) each(do func(*replicated) error) error {
+	errs := make([]error, len(s.databases))
+	var group errgroup.Group
+	for i, d := range s.databases {
+		group.Go(func() error {
+			errs[i] = do(d)
+			return nil
+		})
+	}
+	return errors.Join(group.Wait(), errors.Join(errs...))
+}
+
+// Report is the state of all databases.
+func (s *sidecar) Report() Report {
+	r := Report{PID: os.Getpid(), Version: currentVersions().Tidemark, Started: s.started.UTC()}
+	for _, d := range s.databases {
+		r.Databases = append(r.Databases, d.Report())
+	}
+	return r
+}
+
+// Handler answers GET /status.
+func (s *sidecar) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(s.Report()); err != nil {
+			s.log.Debug("status answer was not read", "error", err)
+		}
+	})
+	return mux
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mattn/go-isatty"
+)
+
+var (
+	// errStopped is the cause of a stop that a signal asked for.
+	errStopped = errors.New("stopped by a signal")
+	// errAborted is the cause of the end that a second signal forced.
+	errAborted = errors.New("ended at once by a second signal; the last commits may be missing on the replica")
+)
+
+// signals turns those of the operating system into a stop and, at the second
+// one, an abort, and passes all on to the child.
+type signals struct {
+	received chan os.Signal
+	child    chan os.Signal // for child.Command
+	stop     context.CancelCauseFunc
+	abort    context.CancelCauseFunc
+}
+
+// catchSignals begins to catch what stops a process, and more for a child.
+func catchSignals(stop, abort context.CancelCauseFunc, more ...os.Signal) *signals {
+	s := &signals{received: make(chan os.Signal, 8), child: make(chan os.Signal, 8), stop: stop, abort: abort}
+	signal.Notify(s.received, append(more, syscall.SIGINT, syscall.SIGTERM)...)
+	return s
+}
+
+// Run handles signals until done is closed.
+func (s *signals) Run(done <-chan struct{}) error {
+	defer signal.Stop(s.received)
+	stops := 0
+	for {
+		select {
+		case <-done:
+			return nil
+		case sig := <-s.received:
+			s.pass(sig)
+			if sig != syscall.SIGINT && sig != syscall.SIGTERM {
+				continue
+			}
+			if stops++; stops == 1 {
+				s.stop(errStopped)
+			} else {
+				s.abort(errAborted)
+			}
+		}
+	}
+}
+
+// pass leaves a signal for the child. A terminal sends an interrupt to the
+// child too, which must not get it twice.
+func (s *signals) pass(sig os.Signal) {
+	if sig == syscall.SIGINT && isatty.IsTerminal(os.Stdin.Fd()) {
+		return
+	}
+	select {
+	case s.child <- sig:
+	default: // the child is far behind
+	}
+}

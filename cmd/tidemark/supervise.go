@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// supervisor runs a sidecar from start to end: the child after the databases
+// are protected, the last upload after the child.
+type supervisor struct {
+	sidecar *sidecar
+	command []string // of the child; empty: none
+	timeout time.Duration
+	serve   func(context.Context) error // status; until its context ends
+	stopped atomic.Pointer[time.Time]
+}
+
+// Run returns when all is done, or, after a second signal, at once.
+func (s *supervisor) Run(ctx context.Context) error {
+	hard, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	soft, stop := context.WithCancelCause(hard)
+	var more []os.Signal
+	if len(s.command) > 0 {
+		more = []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
+	}
+	caught := catchSignals(stop, abort, more...)
+	done, result := make(chan struct{}), make(chan error, 1)
+	var group errgroup.Group
+	group.Go(func() error { return caught.Run(done) })
+	group.Go(func() error {
+		defer close(done)
+		result <- s.phases(hard, soft, caught)
+		return nil
+	})
+	select {
+	case err := <-result:
+		return errors.Join(err, group.Wait())
+	case <-hard.Done():
+	}
+	select { // what can be closed in order, is
+	case <-result:
+	case <-time.After(time.Second):
+	}
+	return context.Cause(hard)
+}
+
+// phases does the work; soft ends when it is to stop.
+func (s *supervisor) phases(hard, soft context.Context, caught *signals) error {
+	life, end := context.WithCancel(hard)
+	defer end()
+	workers, broken := errgroup.WithContext(life)
+	workers.Go(func() error { return s.sidecar.Run(life) })
+	workers.Go(func() error { return s.serve(life) })
+
+	soft, stop := context.WithCancelCause(soft)
+	defer stop(nil)
+	context.AfterFunc(broken, func() { stop(context.Cause(broken)) })
+	context.AfterFunc(soft, s.noteStop)
+	childErr := s.application(hard, soft, caught)
+	s.noteStop()
+
+	deadline, cancel := context.WithDeadlineCause(hard, s.stopped.Load().Add(s.timeout),
+		fmt.Errorf("the shutdown-timeout of %s is over", s.timeout))
+	defer cancel()
+	err := s.sidecar.Finish(deadline)
+	end()
+	return errors.Join(childErr, err, workers.Wait(), s.sidecar.Close())
+}
+
+// noteStop remembers when the end began, once.
+func (s *supervisor) noteStop() {
+	now := time.Now()
+	s.stopped.CompareAndSwap(nil, &now)
+}
