@@ -64,7 +64,7 @@ func BenchmarkCommittedOne(b *testing.B) {
 func random(pageSize, frames, every int, bigEndian bool) []byte {
 	rnd := rand.NewChaCha8([32]byte{})
 	log := make([]byte, headerSize+frames*(frameHeaderSize+pageSize))
-	rnd.Read(log)
+	_, _ = rnd.Read(log) // never fails
 	for i := range frames {
 		f := log[headerSize+i*(frameHeaderSize+pageSize):]
 		binary.BigEndian.PutUint32(f, uint32(rnd.Uint64()%4000)+1)
