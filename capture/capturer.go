@@ -105,7 +105,10 @@ func (c *Capturer) Capture(ctx context.Context) error {
 // follow is the step of Run: it leaves commits in the WAL while an upload is
 // in flight, to gather.
 func (c *Capturer) follow(ctx context.Context) error {
-	return c.step(ctx, c.capturePaced)
+	start := time.Now()
+	err := c.step(ctx, c.capturePaced)
+	rest(ctx, time.Since(start))
+	return err
 }
 
 func (c *Capturer) step(ctx context.Context, capture func(context.Context) error) error {
@@ -136,7 +139,7 @@ func (c *Capturer) guard(ctx context.Context, capture func(context.Context) erro
 		}
 	}
 	if err == nil {
-		err = c.tend()
+		err = c.tend(ctx)
 	}
 	return err
 }

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+
+	"github.com/dustin/go-humanize"
 )
 
 // What to do with a database in rollback-journal mode.
@@ -30,11 +32,40 @@ type Config struct {
 	// PollInterval is how often the database is looked at when no file event
 	// arrives, as on network file systems.
 	PollInterval time.Duration `yaml:"poll-interval"`
+	// WALLimit is the size of the WAL in bytes above which the write lock may
+	// be taken for an instant (50 ms at most) to let SQLite start the WAL over,
+	// because a writer at full speed leaves no quiet one. 0 forbids it: the WAL
+	// of such a writer then grows until it pauses.
+	WALLimit Size `yaml:"wal-limit"`
+}
+
+// Size is a number of bytes, written like 32MiB or 32000000.
+type Size int64
+
+// UnmarshalText parses a size.
+func (s *Size) UnmarshalText(text []byte) error {
+	n, err := humanize.ParseBytes(string(text))
+	if err != nil || n > 1<<62 {
+		return fmt.Errorf("size %q: use a number of bytes or one with a unit, such as 32MiB", text)
+	}
+	*s = Size(n)
+	return nil
+}
+
+// MarshalText writes a size with the largest unit that keeps it exact.
+func (s Size) MarshalText() ([]byte, error) {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	i := 0
+	for s != 0 && s%1024 == 0 && i < len(units)-1 {
+		s /= 1024
+		i++
+	}
+	return fmt.Appendf(nil, "%d%s", int64(s), units[i]), nil
 }
 
 // DefaultConfig returns the settings that apply where nothing is said.
 func DefaultConfig() Config {
-	return Config{JournalMode: JournalWAL, PollInterval: time.Second}
+	return Config{JournalMode: JournalWAL, PollInterval: time.Second, WALLimit: 32 << 20}
 }
 
 // Validate checks the fields.
@@ -44,6 +75,9 @@ func (c Config) Validate() error {
 	}
 	if c.PollInterval < 10*time.Millisecond || c.PollInterval > time.Hour {
 		return fmt.Errorf("poll-interval %s: use 10ms to 1h", c.PollInterval)
+	}
+	if c.WALLimit != 0 && c.WALLimit < 2*restartBytes {
+		return fmt.Errorf("wal-limit %d: use 0 or at least %d bytes", c.WALLimit, 2*restartBytes)
 	}
 	return nil
 }

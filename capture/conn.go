@@ -102,6 +102,20 @@ func (c *conn) toWAL() error {
 	return c.exec("PRAGMA busy_timeout=1000")
 }
 
+// lockWriters takes the write lock without waiting; ok tells whether it did.
+func (c *conn) lockWriters() (ok bool, err error) {
+	if err := c.exec("PRAGMA busy_timeout=0"); err != nil {
+		return false, err
+	}
+	err = c.exec("BEGIN IMMEDIATE")
+	if isLocked(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (c *conn) unlock() error { return c.exec("ROLLBACK") }
+
 func (c *conn) close() error { return c.c.Close() }
 
 func isLocked(err error) bool {

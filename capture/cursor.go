@@ -3,9 +3,15 @@ package capture
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"time"
 
 	"github.com/tidemark-io/tidemark/wal"
 )
+
+// indexPatience is how long a writer may take to write the head of the
+// wal-index; it may lose the processor half way.
+const indexPatience = 2 * time.Second
 
 // doubt is the error that says the WAL cannot tell what changed; its text is
 // the reason. A resync mends it.
@@ -30,6 +36,7 @@ type cursor struct {
 	mark  wal.Mark // captured up to here
 	held  int      // connection with the read transaction; -1: none
 	bound pinBound
+	loose bool // when the pin was set all frames were copied back: the WAL may restart
 }
 
 // pinBound is the newest frame that the held read transaction can see.
@@ -39,17 +46,17 @@ type pinBound struct {
 
 // index reads the head of the wal-index.
 func (c *cursor) index() (wal.IndexHeader, error) {
-	var err error
-	for range 1000 {
-		var ih wal.IndexHeader
-		if ih, err = wal.ReadIndexHeader(c.db.shm); err == nil {
+	deadline := time.Now().Add(indexPatience)
+	for {
+		ih, err := wal.ReadIndexHeader(c.db.shm)
+		if err == nil {
 			return ih, nil
 		}
-		if !errors.Is(err, wal.ErrBusy) {
-			break
+		if !errors.Is(err, wal.ErrBusy) || time.Now().After(deadline) {
+			return wal.IndexHeader{}, fmt.Errorf("read %s-shm: %w", c.db.path, err)
 		}
+		runtime.Gosched()
 	}
-	return wal.IndexHeader{}, fmt.Errorf("read %s-shm: %w", c.db.path, err)
 }
 
 // pin begins a new read transaction, then ends the old one.
@@ -70,6 +77,7 @@ func (c *cursor) pin() error {
 	}
 	c.held = next
 	c.bound = pinBound{ih.Salt1, ih.Salt2, ih.MaxFrame}
+	c.loose = ih.Backfilled == ih.MaxFrame
 	return err
 }
 
@@ -147,25 +155,35 @@ func (c *cursor) moved(to wal.Mark) {
 	c.mark = to
 }
 
-// backlog returns how many frames are committed and not captured, and how many
-// the log holds that are not copied back.
-func (c *cursor) backlog() (frames, unchecked uint32, err error) {
+// backlog returns how many frames are committed and not captured.
+func (c *cursor) backlog() (uint32, error) {
 	ih, err := c.index()
-	if err != nil {
-		return 0, 0, err
+	if err == nil && ih.Salt1 == c.mark.Salt1 && ih.Salt2 == c.mark.Salt2 {
+		return ih.MaxFrame - min(c.mark.Frames, ih.MaxFrame), nil
 	}
-	frames = ih.MaxFrame
-	if ih.Salt1 == c.mark.Salt1 && ih.Salt2 == c.mark.Salt2 {
-		frames -= min(c.mark.Frames, frames)
-	}
-	return frames, ih.MaxFrame - min(ih.Backfilled, ih.MaxFrame), nil
+	return ih.MaxFrame, err
 }
 
-// checkpoint copies frames back, as far as the pin allows, on the connection
-// that is free.
+// checkpoint moves the pin to the present and copies frames back up to it, on
+// the connection that is free.
 func (c *cursor) checkpoint() error {
 	if err := c.advance(); err != nil {
 		return err
 	}
 	return c.db.conns[1-c.held].passive()
+}
+
+// loosen moves the pin off the WAL if all frames are captured and copied back,
+// and tells whether it is off.
+func (c *cursor) loosen() (bool, error) {
+	ih, err := c.index()
+	if err != nil {
+		return false, err
+	}
+	captured := ih.MaxFrame == 0 || ih.Salt1 == c.mark.Salt1 && ih.Salt2 == c.mark.Salt2 && ih.MaxFrame == c.mark.Frames
+	if !captured || ih.Backfilled != ih.MaxFrame {
+		return false, nil
+	}
+	err = c.advance()
+	return c.loose, err
 }

@@ -27,6 +27,7 @@ type database struct {
 	pageSize       uint32
 	file, wal, shm *os.File
 	conns          [2]*conn
+	locker         *conn // made when the write lock is first needed
 }
 
 // openDatabase opens the database at path for reading. It wraps errAbsent and
@@ -147,7 +148,7 @@ func (db *database) pages() (uint32, error) {
 
 func (db *database) close() error {
 	var err error
-	for _, c := range db.conns {
+	for _, c := range append(db.conns[:], db.locker) {
 		if c != nil {
 			err = errors.Join(err, c.end(), c.close())
 		}

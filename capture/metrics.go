@@ -14,6 +14,7 @@ type Metrics struct {
 	bases       prometheus.Counter
 	conversions prometheus.Counter
 	checkpoints prometheus.Counter
+	locks       prometheus.Counter
 	spoolBytes  prometheus.Gauge
 	walFrames   prometheus.Gauge
 }
@@ -36,6 +37,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		bases:       counter("bases_total", "Full copies."),
 		conversions: counter("conversions_total", "Switches from rollback journal to WAL."),
 		checkpoints: counter("checkpoints_total", "PASSIVE checkpoints."),
+		locks:       counter("write_locks_total", "Times the write lock was held to let the write-ahead log restart."),
 		spoolBytes:  gauge("spool_bytes", "Size of the files that wait for upload."),
 		walFrames:   gauge("wal_frames", "Frames of the write-ahead log that are not copied back."),
 	}

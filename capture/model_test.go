@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/internal/testdb"
 	"github.com/tidemark-io/tidemark/ltx"
@@ -157,26 +159,24 @@ func shut(t *testing.T, c *capture.Capturer) {
 func running(t *testing.T, c *capture.Capturer, m *model) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	captured, drained := make(chan error, 1), make(chan struct{})
-	go func() { captured <- c.Run(ctx) }()
-	go func() {
-		defer close(drained)
+	var g errgroup.Group
+	g.Go(func() error { return c.Run(ctx) })
+	g.Go(func() error {
 		for {
 			m.drain(c.Spool())
 			select {
 			case <-ctx.Done():
-				return
+				return context.Cause(ctx)
 			case <-c.Spool().Changed():
 			}
 		}
-	}()
+	})
 	return func() {
 		t.Helper()
 		cancel()
-		if err := <-captured; !errors.Is(err, context.Canceled) {
+		if err := g.Wait(); !errors.Is(err, context.Canceled) {
 			t.Errorf("Run ended with %v", err)
 		}
-		<-drained
 	}
 }
 

@@ -7,21 +7,33 @@ import (
 	"github.com/tidemark-io/tidemark/wal"
 )
 
-// How much is captured, and how often the WAL is tended.
 const (
-	segmentBytes    = 64 << 20 // most WAL bytes in one file, cut at a commit
-	gatherBytes     = 1 << 20  // least WAL bytes worth rewriting the gathering file for
-	restartBytes    = 1 << 20  // WAL size from which on a restart is sought
-	tendInterval    = 20 * time.Millisecond
-	quietCheckpoint = 500 * time.Millisecond
+	segmentBytes = 64 << 20 // most WAL bytes in one file, cut at a commit
+	gatherBytes  = 1 << 20  // least WAL bytes worth rewriting the gathering file for
+
+	// A step is followed by a pause of so many times its duration, at most
+	// longestRest: a writer at full speed must not share its processor with us,
+	// and its commits gather meanwhile.
+	restFactor  = 4
+	longestRest = 20 * time.Millisecond
 )
 
 // pace is what decides how commits are cut into files.
 type pace struct {
-	settled  bool // the relation to the replica is known
-	behind   bool // commits waited for an upload; they go into one file
-	tended   time.Time
+	settled  bool      // the relation to the replica is known
+	behind   bool      // commits waited for an upload; they go into one file
 	lastSeen time.Time // when there were commits last
+	tendNext time.Time // when the WAL may be tended again
+}
+
+// rest pauses after a step that took d.
+func rest(ctx context.Context, d time.Duration) {
+	over := time.NewTimer(min(restFactor*d, longestRest))
+	defer over.Stop()
+	select {
+	case <-ctx.Done():
+	case <-over.C:
+	}
 }
 
 // captureAll captures all that is committed.
@@ -60,7 +72,7 @@ func (c *Capturer) capturePaced(ctx context.Context) error {
 
 // limit says how much of the WAL goes into the next file, if any.
 func (c *Capturer) limit() (wal.Limit, bool, error) {
-	frames, _, err := c.cur.backlog()
+	frames, err := c.cur.backlog()
 	if err != nil || frames == 0 {
 		return wal.Limit{}, false, err
 	}
@@ -76,30 +88,4 @@ func (c *Capturer) limit() (wal.Limit, bool, error) {
 	}
 	c.plan.behind = false
 	return limit, true, nil
-}
-
-// tend keeps the WAL short: it moves the pin to the present and has frames
-// copied back, so that SQLite can start the WAL over.
-func (c *Capturer) tend() error {
-	if err := c.cur.advance(); err != nil {
-		return err
-	}
-	ih, err := c.cur.index()
-	if err != nil {
-		return err
-	}
-	open := ih.MaxFrame - min(ih.Backfilled, ih.MaxFrame)
-	c.opts.Metrics.walFrames.Set(float64(open))
-	now := time.Now()
-	long := int64(ih.MaxFrame)*int64(c.cur.db.pageSize) >= restartBytes && now.Sub(c.plan.tended) >= tendInterval
-	quiet := now.Sub(c.plan.lastSeen) >= quietCheckpoint
-	if open == 0 || !long && !quiet {
-		return nil
-	}
-	c.plan.tended = now
-	c.opts.Metrics.checkpoints.Inc()
-	if err := c.cur.checkpoint(); err != nil {
-		return err
-	}
-	return c.cur.advance()
 }

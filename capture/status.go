@@ -21,7 +21,8 @@ type Status struct {
 	CapturedAt time.Time // when the newest file was added to the spool
 	SpoolFiles int
 	SpoolBytes int64
-	Resyncs    int
+	Resyncs    int // comparisons of the whole database
+	WriteLocks int // times the write lock was held
 	LastError  string
 }
 

@@ -4,26 +4,39 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// watch wakes the capturer when a file of the database changes and when an
-// upload is done. Where the directory cannot be watched, polling does.
+// eventPause is how long events are left unread after one: the kernel folds
+// those of a busy writer into one meanwhile.
+const eventPause = 5 * time.Millisecond
+
+// watch wakes the capturer when a file of the database changes, when an upload
+// is done, and once more when all has been quiet. Where the directory cannot
+// be watched, polling does.
 func (c *Capturer) watch(ctx context.Context) error {
 	events, errs, stop := c.notify()
 	defer stop()
-	base := filepath.Base(c.path)
+	unread := events
+	resume, calm := time.NewTimer(0), time.NewTimer(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-c.st.spool.room:
 			signal(c.wake)
-		case e := <-events:
-			name := filepath.Base(e.Name)
-			if name == base || strings.HasPrefix(name, base) && name != base+"-shm" {
+		case <-resume.C:
+			unread = events
+		case <-calm.C:
+			signal(c.wake)
+		case e := <-unread:
+			if c.concerns(e) {
 				signal(c.wake)
+				unread = nil
+				resume.Reset(eventPause)
+				calm.Reset(quiet + eventPause)
 			}
 		case err := <-errs:
 			// Events may be lost after an error, so look at once.
@@ -31,6 +44,13 @@ func (c *Capturer) watch(ctx context.Context) error {
 			signal(c.wake)
 		}
 	}
+}
+
+// concerns tells whether an event is about the database, its WAL or its
+// journal.
+func (c *Capturer) concerns(e fsnotify.Event) bool {
+	base, name := filepath.Base(c.path), filepath.Base(e.Name)
+	return strings.HasPrefix(name, base) && name != base+"-shm"
 }
 
 func (c *Capturer) notify() (<-chan fsnotify.Event, <-chan error, func()) {
