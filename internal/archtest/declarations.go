@@ -71,27 +71,31 @@ func embeds(doc *ast.CommentGroup) bool {
 // allowedVariable tells whether a variable may be one of the package. The
 // version of a command is set by the linker.
 func allowedVariable(f *file, name string, value ast.Expr) bool {
+	if f.Name.Name == "main" && name == "version" {
+		return true
+	}
 	switch value := value.(type) {
 	case *ast.CompositeLit:
-		return isTable(value.Type)
+		return isTable(f, value.Type)
 	case *ast.CallExpr:
 		made := dotted(value.Fun)
 		if made == "errors.New" || made == "fmt.Errorf" {
 			return sentinelName.MatchString(name)
 		}
 		return slices.Contains(tableMakers, made)
-	case *ast.BasicLit:
-		return f.Name.Name == "main" && name == "version"
 	}
 	return false
 }
 
 // isTable tells whether a literal is of an array, slice or map type or of a
-// type of the package itself; those of other packages may hold state.
-func isTable(t ast.Expr) bool {
-	switch t.(type) {
+// type of this module; those of other modules may hold state.
+func isTable(f *file, t ast.Expr) bool {
+	switch t := t.(type) {
 	case *ast.ArrayType, *ast.MapType, *ast.Ident:
 		return true
+	case *ast.SelectorExpr:
+		x, ok := t.X.(*ast.Ident)
+		return ok && strings.HasPrefix(importNames(f)[x.Name], module+"/")
 	}
 	return false
 }

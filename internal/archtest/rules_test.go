@@ -6,38 +6,39 @@ import (
 	"testing"
 )
 
+const module = "github.com/tidemark-io/tidemark/"
+
 func TestImportRules(t *testing.T) {
-	const ours = "github.com/tidemark-io/tidemark/"
 	for _, test := range []struct{ file, imports, want string }{
-		{"ltx/a.go", ours + "wal", "ltx must not import wal"},
-		{"wal/a.go", ours + "internal/loop", "wal must not import internal/loop"},
-		{"storage/a.go", ours + "storage/storagetest", "storage must not import storage/storagetest"},
-		{"storage/dir_test.go", ours + "storage/storagetest", ""},
-		{"storage/storagetest/a.go", ours + "storage", ""},
-		{"internal/loop/a.go", ours + "ltx", "internal/loop must not import ltx"},
-		{"internal/scratch/a.go", ours + "internal/loop", "internal/scratch must not import internal/loop"},
-		{"capture/a.go", ours + "wal", ""},
-		{"capture/a.go", ours + "internal/scratch", ""},
-		{"capture/a.go", ours + "storage", "capture must not import storage"},
-		{"capture/a.go", ours + "replica", "capture must not import replica"},
-		{"capture/a_test.go", ours + "replica", "capture must not import replica"},
-		{"capture/a_test.go", ours + "internal/testdb", ""},
-		{"replica/a.go", ours + "storage", ""},
-		{"replica/a.go", ours + "replica/apply", ""},
-		{"replica/a.go", ours + "capture", "replica must not import capture"},
-		{"replica/a.go", ours + "compaction", "replica must not import compaction"},
-		{"replica/a_test.go", ours + "s3", "replica must not import s3"},
-		{"s3/a.go", ours + "storage", ""},
-		{"s3/a.go", ours + "ltx", "s3 must not import ltx"},
-		{"s3/a_test.go", ours + "s3", ""},
-		{"leaser/a.go", ours + "storage", ""},
-		{"leaser/a.go", ours + "replica", "leaser must not import replica"},
-		{"compaction/a.go", ours + "replica", ""},
-		{"compaction/a.go", ours + "capture", "compaction must not import capture"},
-		{"catalog/a.go", ours + "ltx", "catalog must not import ltx"},
-		{"cmd/tidemark/a.go", ours + "s3", ""},
-		{"internal/e2e/a_test.go", ours + "s3", ""},
-		{"wal/a.go", ours + "helper", "wal must not import helper"},
+		{"ltx/a.go", module + "wal", "ltx must not import wal"},
+		{"wal/a.go", module + "internal/loop", "wal must not import internal/loop"},
+		{"storage/a.go", module + "storage/storagetest", "storage must not import storage/storagetest"},
+		{"storage/dir_test.go", module + "storage/storagetest", ""},
+		{"storage/storagetest/a.go", module + "storage", ""},
+		{"internal/loop/a.go", module + "ltx", "internal/loop must not import ltx"},
+		{"internal/scratch/a.go", module + "internal/loop", "internal/scratch must not import internal/loop"},
+		{"capture/a.go", module + "wal", ""},
+		{"capture/a.go", module + "internal/scratch", ""},
+		{"capture/a.go", module + "storage", "capture must not import storage"},
+		{"capture/a.go", module + "replica", "capture must not import replica"},
+		{"capture/a_test.go", module + "replica", "capture must not import replica"},
+		{"capture/a_test.go", module + "internal/testdb", ""},
+		{"replica/a.go", module + "storage", ""},
+		{"replica/a.go", module + "replica/apply", ""},
+		{"replica/a.go", module + "capture", "replica must not import capture"},
+		{"replica/a.go", module + "compaction", "replica must not import compaction"},
+		{"replica/a_test.go", module + "s3", "replica must not import s3"},
+		{"s3/a.go", module + "storage", ""},
+		{"s3/a.go", module + "ltx", "s3 must not import ltx"},
+		{"s3/a_test.go", module + "s3", ""},
+		{"leaser/a.go", module + "storage", ""},
+		{"leaser/a.go", module + "replica", "leaser must not import replica"},
+		{"compaction/a.go", module + "replica", ""},
+		{"compaction/a.go", module + "capture", "compaction must not import capture"},
+		{"catalog/a.go", module + "ltx", "catalog must not import ltx"},
+		{"cmd/tidemark/a.go", module + "s3", ""},
+		{"internal/e2e/a_test.go", module + "s3", ""},
+		{"wal/a.go", module + "helper", "wal must not import helper"},
 		{"helper/a.go", "fmt", "package helper has no place"},
 		{"ltx/a.go", "github.com/superfly/ltx", ""},
 		{"ltx/a_test.go", "github.com/superfly/ltx", ""},
@@ -106,7 +107,8 @@ func TestDeclarationRules(t *testing.T) {
 			tree{"wal/a.go": "// Package wal is.\npackage wal\n" + src}.expect(t, want)
 		})
 	}
-	tree{"cmd/tidemark/main.go": "package main\nvar version = `dev`\n"}.expect(t, "")
+	tree{"cmd/tidemark/main.go": "package main\nvar version string\n"}.expect(t, "")
+	tree{"wal/a_test.go": "// Package a is.\npackage a\nimport \"" + module + "wal\"\nvar x = wal.Limit{}\n"}.expect(t, "")
 }
 
 func TestPackageVariablesAreNeverWritten(t *testing.T) {
@@ -127,13 +129,14 @@ func TestPackageVariablesAreNeverWritten(t *testing.T) {
 		"http.DefaultClient = nil": "writes to package variable http",
 		"y := x[1]":                "",
 		"x := []int{}; x[1] = 2":   "",
+		"_, y = f()":               "",
 		"y.x = 1":                  "",
 		"for x := range y { x++":   "",
 	} {
 		t.Run(body, func(t *testing.T) {
 			closing := strings.Repeat("}", strings.Count(body, "{")-strings.Count(body, "}"))
 			tree{
-				"wal/a.go": "// Package wal is.\npackage wal\nvar x = []int{}\n",
+				"wal/a.go": "// Package wal is.\npackage wal\nvar x = []int{}\nvar _ T = x\n",
 				"wal/b.go": "package wal\nimport \"net/http\"\nfunc f() {\n" + body + closing + "\n}\n",
 				"s3/b.go":  "// Package s3 is.\npackage s3\nfunc f() { x = 1 }\n",
 			}.expect(t, want)

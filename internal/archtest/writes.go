@@ -45,14 +45,16 @@ func packageVariables(f *file) (names []string) {
 	return names
 }
 
-func importNames(f *file) map[string]bool {
-	names := map[string]bool{}
+// importNames returns the imported paths by the name they have in the file.
+func importNames(f *file) map[string]string {
+	names := map[string]string{}
 	for _, spec := range f.Imports {
-		name := path.Base(strings.Trim(spec.Path.Value, `"`))
+		imported := strings.Trim(spec.Path.Value, `"`)
+		name := path.Base(imported)
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}
-		names[name] = true
+		names[name] = imported
 	}
 	return names
 }
@@ -116,7 +118,8 @@ func root(e ast.Expr) *ast.Ident {
 
 type writes struct {
 	*report
-	variables, imports, locals map[string]bool
+	variables, locals map[string]bool
+	imports           map[string]string
 }
 
 func (w writes) visit(n ast.Node) bool {
@@ -145,7 +148,7 @@ func (w writes) visit(n ast.Node) bool {
 
 func (w writes) written(exprs ...ast.Expr) {
 	for _, id := range roots(exprs) {
-		if (w.variables[id.Name] || w.imports[id.Name]) && !w.locals[id.Name] {
+		if id.Name != "_" && (w.variables[id.Name] || w.imports[id.Name] != "") && !w.locals[id.Name] {
 			w.add(id.Pos(), "writes to package variable %s", id.Name)
 		}
 	}
