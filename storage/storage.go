@@ -53,7 +53,9 @@ type Bucket interface {
 	Delete(ctx context.Context, keys ...string) error
 }
 
-// Object describes a stored object. List may leave ETag empty.
+// Object describes a stored object. List may leave ETag empty. An ETag may be
+// the hash of the content, so it comes back when the same bytes are stored
+// again: whoever swaps by ETag never writes the same bytes twice.
 type Object struct {
 	Key     string
 	Size    int64 // bytes

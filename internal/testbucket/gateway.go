@@ -62,7 +62,7 @@ func launch(t testing.TB, cert string) *Server {
 	t.Cleanup(func() {
 		s.Kill()
 		if content, err := os.ReadFile(s.log); err == nil && t.Failed() {
-			t.Logf("versitygw on %s:\n%s", s.addr, content[max(0, len(content)-8000):])
+			t.Logf("versitygw on %s:\n%s", s.addr, content[max(0, len(content)-2000):])
 		}
 	})
 	s.Start()

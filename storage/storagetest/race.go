@@ -26,7 +26,7 @@ func raceChecks() []check {
 
 func raceCreate(t *testing.T, b storage.Bucket) {
 	for round := range raceRounds {
-		race(t, b, fmt.Sprintf("race/create-%d", round), func(int) storage.Condition {
+		race(t, b, fmt.Sprintf("race/create-%d", round), round, func(int) storage.Condition {
 			return storage.Condition{Absent: true}
 		})
 	}
@@ -34,8 +34,8 @@ func raceCreate(t *testing.T, b storage.Bucket) {
 
 func raceSwap(t *testing.T, b storage.Bucket) {
 	current := put(t, b, "race/swap", "start")
-	for range raceRounds {
-		current = race(t, b, "race/swap", func(int) storage.Condition {
+	for round := range raceRounds {
+		current = race(t, b, "race/swap", round, func(int) storage.Condition {
 			return storage.Condition{ETag: current.ETag}
 		})
 	}
@@ -44,8 +44,8 @@ func raceSwap(t *testing.T, b storage.Bucket) {
 // raceMixed lets creators of a taken key run among its swappers.
 func raceMixed(t *testing.T, b storage.Bucket) {
 	current := put(t, b, "race/mixed", "start")
-	for range raceRounds {
-		current = race(t, b, "race/mixed", func(i int) storage.Condition {
+	for round := range raceRounds {
+		current = race(t, b, "race/mixed", round, func(i int) storage.Condition {
 			if i%2 == 0 {
 				return storage.Condition{Absent: true}
 			}
@@ -56,7 +56,7 @@ func raceMixed(t *testing.T, b storage.Bucket) {
 
 // race starts all racers at once: exactly one may win, every other learns that
 // its condition did not hold, and the stored body is the winner's.
-func race(t *testing.T, b storage.Bucket, key string, cond func(i int) storage.Condition) storage.Object {
+func race(t *testing.T, b storage.Bucket, key string, round int, cond func(i int) storage.Condition) storage.Object {
 	t.Helper()
 	stored := make([]storage.Object, racers)
 	errs := make([]error, racers)
@@ -64,8 +64,9 @@ func race(t *testing.T, b storage.Bucket, key string, cond func(i int) storage.C
 	start := make(chan struct{})
 	var group errgroup.Group
 	for i := range racers {
-		// Bodies of different sizes finish at different times.
-		bodies[i] = strings.Repeat(fmt.Sprintf("racer %02d of %s\n", i, key), 1+i*7)
+		// Bodies of different sizes finish at different times. An ETag may be
+		// the hash of the content, so no round repeats one of another's.
+		bodies[i] = strings.Repeat(fmt.Sprintf("racer %02d of round %d for %s\n", i, round, key), 1+i*7)
 		group.Go(func() error {
 			<-start
 			stored[i], errs[i] = b.Put(t.Context(), key, newBody(bodies[i]), cond(i))
