@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-
-	"github.com/pierrec/lz4/v4"
 )
 
 // Every error about the content of a file wraps one of these; the reader's own
@@ -41,7 +39,6 @@ type Decoder struct {
 	frames  frameHash
 	offset  int64 // bytes read
 	page    []byte
-	old     *lz4.Reader
 	ended   bool // the end of the pages was read
 	closed  bool
 	err     error // nothing can follow it
@@ -50,7 +47,10 @@ type Decoder struct {
 // NewDecoder reads the header of a file.
 func NewDecoder(r io.Reader) (*Decoder, error) {
 	b := make([]byte, HeaderSize)
-	if _, err := io.ReadFull(r, b); err != nil {
+	if n, err := io.ReadFull(r, b); err != nil {
+		if n > 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+			err = io.EOF // what ReadFull makes of the end of the input
+		}
 		return nil, fmt.Errorf("read ltx header: %w", early(err))
 	}
 	h, err := ReadHeader(b)
@@ -184,11 +184,8 @@ func (d *Decoder) unpackOld(f *Frame) error {
 	if f.Data, err = d.peek(PageHeaderSize + size); err != nil {
 		return err
 	}
-	if d.old == nil {
-		d.old = lz4.NewReader(nil)
-	}
 	d.sum.write(f.Data[:PageHeaderSize])
-	return unpackOld(d.old, f.Data[PageHeaderSize:], f.Page)
+	return unpackOld(f.Data[PageHeaderSize:], f.Page)
 }
 
 // peek shows the next n bytes.
@@ -207,9 +204,10 @@ func (d *Decoder) discard(n int) error {
 	return err
 }
 
-// early turns the end of the input into ErrCorrupt.
+// early turns the end of the input into ErrCorrupt. A reader's own
+// io.ErrUnexpectedEOF is a connection that broke off, so it passes through.
 func early(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) {
 		return corrupt("file ends early")
 	}
 	return err

@@ -94,6 +94,9 @@ func (e *Encoder) WriteFrame(f Frame) error {
 		_, err := e.WritePage(f.Pgno, f.Page)
 		return err
 	}
+	if len(f.Data) < frameHeaderSize || f.Sum == 0 {
+		return fmt.Errorf("frame of page %d was not decoded", f.Pgno)
+	}
 	if err := e.check(f.Pgno, len(f.Page)); err != nil {
 		return err
 	}

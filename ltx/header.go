@@ -16,8 +16,8 @@ func ReadHeader(b []byte) (Header, error) {
 }
 
 // ReadTrailer returns the trailer in the last TrailerSize bytes of a file, or
-// of a piece of it that reaches to its end. Errors wrap ErrCorrupt. Whether it
-// fits the header is for checkTrailer, which a Decoder does.
+// of a piece of it that reaches to its end. Errors wrap ErrCorrupt. Whether the
+// trailer fits the header is not known here; Decoder.Close checks that.
 func ReadTrailer(b []byte) (Trailer, error) {
 	if len(b) < TrailerSize {
 		return Trailer{}, corrupt("trailer: %d bytes, want %d", len(b), TrailerSize)
