@@ -70,7 +70,7 @@ type scan struct {
 func (s *scan) run(r io.ReaderAt) error {
 	size := s.h.frameSize()
 	var buf []byte
-	for want := max(1, firstRead/size); s.at.Frames < s.limit.Frames; want = min(2*want, max(1, maxRead/size)) {
+	for want := max(1, firstRead/size); s.at.Frames < s.limit.Frames; want = min(2*want, maxRead/size) {
 		want = int(min(int64(want), int64(s.limit.Frames-s.at.Frames)))
 		if cap(buf) < want*size {
 			buf = make([]byte, want*size)

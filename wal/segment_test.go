@@ -137,8 +137,12 @@ func TestBothByteOrdersOfTheChecksumAreRead(t *testing.T) {
 		if err := errors.Join(os.WriteFile(path, d.file(""), 0o600), os.WriteFile(path+"-wal", big, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(openDatabase(t, path).image(), d.image()) {
+		copied := openDatabase(t, path)
+		if !bytes.Equal(copied.image(), d.image()) {
 			t.Fatal("SQLite itself does not read the log that the test made")
+		}
+		if !copied.index().BigEndianChecksum || d.index().BigEndianChecksum {
+			t.Error("the index does not tell the byte orders apart")
 		}
 	})
 }
