@@ -41,6 +41,7 @@ func DefaultConfig() Config {
 		ShutdownTimeout: 30 * time.Second,
 		Logging:         Logging{Level: "info", Type: "text"},
 		Socket:          Socket{Enabled: true, Permissions: 0o600},
+		S3:              s3.DefaultConfig(),
 	}
 }
 
@@ -91,9 +92,6 @@ func (d Database) validate() (place string, err error) {
 	}
 	if err := d.Capture.Validate(); err != nil {
 		return "", fmt.Errorf(".%w", err)
-	}
-	if d.Capture.JournalMode == capture.JournalKeep {
-		return "", errors.New(".journal-mode: keep is not supported yet; use wal")
 	}
 	l, err := d.Replica.locate()
 	if err != nil {

@@ -11,9 +11,18 @@ import (
 	"github.com/tidemark-io/tidemark/capture"
 )
 
+const configVariable = "TIDEMARK_CONFIG"
+
+// explicitConfig tells whether -config stands on the command line; one from
+// the environment gives way to arguments.
+func explicitConfig(c *cli.Context) bool {
+	path := c.String("config")
+	return path != "" && path != os.Getenv(configVariable)
+}
+
 func configFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "config", Usage: "read `FILE`", EnvVars: []string{"TIDEMARK_CONFIG"},
+		&cli.StringFlag{Name: "config", Usage: "read `FILE`", EnvVars: []string{configVariable},
 			DefaultText: defaultConfigPath},
 		&cli.BoolFlag{Name: "no-expand-env", Usage: "leave $VAR and ${VAR} in the file as they are"},
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -57,10 +58,7 @@ func (r *Replica) complete(shared s3.Config) error {
 		return nil
 	}
 	if r.URL != "" {
-		if r.S3.Endpoint == "" {
-			r.S3.Endpoint = shared.Endpoint
-		}
-		parsed, err := s3.ParseURL(withEndpoint(r.URL, r.S3.Endpoint))
+		parsed, err := s3.ParseURL(withEndpoint(r.URL, cmp.Or(r.S3.Endpoint, shared.Endpoint)))
 		if err != nil {
 			return fmt.Errorf("replica.url: %w", err)
 		}

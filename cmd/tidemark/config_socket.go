@@ -12,8 +12,14 @@ import (
 type Socket struct {
 	Enabled     bool   `yaml:"enabled"`
 	Path        string `yaml:"path"`        // empty: a path of this process, see socket.DefaultPath
-	Permissions uint32 `yaml:"permissions"` // of the socket file
+	Permissions octal  `yaml:"permissions"` // of the socket file
 }
+
+// octal is a number that is shown as file modes are.
+type octal uint32
+
+// MarshalYAML writes it as it is read.
+func (o octal) MarshalYAML() ([]byte, error) { return fmt.Appendf(nil, "%#04o", uint32(o)), nil }
 
 // UnmarshalText reads the short form.
 func (s *Socket) UnmarshalText(text []byte) error {
@@ -34,7 +40,7 @@ func (s Socket) Validate() error {
 		return fmt.Errorf("socket: %q is not an absolute path", s.Path)
 	}
 	if s.Permissions&^0o777 != 0 || s.Permissions&0o600 != 0o600 {
-		return fmt.Errorf("socket.permissions: %#o does not let the owner in; use 0600", s.Permissions)
+		return fmt.Errorf("socket.permissions: %#04o does not let the owner in; use 0600", uint32(s.Permissions))
 	}
 	return nil
 }

@@ -96,9 +96,3 @@ func below(url, name string) string {
 	}
 	return path
 }
-
-// withoutQuery is a URL fit to be shown.
-func withoutQuery(url string) string {
-	path, _, _ := strings.Cut(url, "?")
-	return path
-}

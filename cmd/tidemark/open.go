@@ -136,3 +136,13 @@ func (l location) replica(ctx context.Context, log *slog.Logger) (*replica.Repli
 	}
 	return replica.New(b, layout, log), nil
 }
+
+// withoutQuery is a URL fit to be shown, whatever is in it.
+func withoutQuery(raw string) string {
+	path, _, _ := strings.Cut(raw, "?")
+	scheme, rest, ok := strings.Cut(path, "://")
+	if !ok {
+		return path
+	}
+	return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
+}

@@ -42,7 +42,7 @@ func replicateConfig(c *cli.Context) (Config, error) {
 	if len(args) == 1 {
 		return Config{}, usagef("the URL of the replica is missing: tidemark replicate [flags] %s URL", args[0])
 	}
-	if len(args) == 2 && c.IsSet("config") {
+	if len(args) == 2 && explicitConfig(c) {
 		return Config{}, usagef("DB and URL are given as well as -config; give one of them")
 	}
 	var cfg Config
@@ -63,8 +63,8 @@ func applyReplicateFlags(c *cli.Context, cfg *Config) error {
 			return usagef("-exec is empty; give the command to run")
 		}
 	}
-	if c.IsSet("log-level") {
-		cfg.Logging.Level = c.String("log-level")
+	if level := c.String("log-level"); level != "" {
+		cfg.Logging.Level = level
 	}
 	if args, err := shellquote.Split(cfg.Exec); err != nil || cfg.Exec != "" && len(args) == 0 {
 		return usagef("-exec %q is no command line: unbalanced quotes or empty", cfg.Exec)

@@ -80,10 +80,11 @@ func restoreEnds(c *cli.Context, arg string) (location, string, error) {
 	var d Database
 	var err error
 	target := c.String("o")
+	isURL := strings.Contains(arg, "://")
 	switch {
-	case c.IsSet("config") && strings.Contains(arg, "://"):
+	case isURL && explicitConfig(c):
 		return location{}, "", usagef("a URL is given as well as -config; with -config give the path of a database")
-	case c.IsSet("config"):
+	case !isURL && c.String("config") != "":
 		var cfg Config
 		if cfg, err = loadConfig(c); err == nil {
 			d, err = cfg.database(arg)

@@ -17,8 +17,10 @@ func Write(ctx context.Context, path string, pause time.Duration, committed func
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-tick.C:
+		}
+		if ctx.Err() != nil {
+			return nil
 		}
 		var n int64
 		// A commit that has begun is finished: the context ends the loop only.
