@@ -90,7 +90,9 @@ func (c *Config) set(name, value string) (err error) {
 		force, err = strconv.ParseBool(value)
 		c.ForcePathStyle = &force
 	case "part-size":
-		err = c.PartSize.UnmarshalText([]byte(value))
+		if err := c.PartSize.UnmarshalText([]byte(value)); err != nil {
+			return fmt.Errorf("part-size: %w", err)
+		}
 	case "concurrency":
 		c.Concurrency, err = strconv.Atoi(value)
 	case "idle-timeout":
