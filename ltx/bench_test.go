@@ -37,52 +37,43 @@ func duel(b *testing.B, size int, ours, reference func() error) {
 	b.ReportMetric(speed(best[0])/speed(best[1]), "ratio")
 }
 
-// benchHeader is that of a file whose pages are step apart.
-func benchHeader(txid TXID, step int) Header {
-	return Header{
-		Version: Version, PageSize: benchPageSize, Commit: uint32(step * benchPages),
-		MinTXID: txid, MaxTXID: txid, PreApplyChecksum: ChecksumFlag | Checksum(txid-1),
+// benchFile is a file of pages first, first+step and so on.
+func benchFile(txid TXID, first, step uint32) *Spec {
+	s := &Spec{
+		Header: Header{
+			Version: Version, PageSize: benchPageSize, Commit: first + step*(benchPages-1), MinTXID: txid, MaxTXID: txid,
+		},
+		PostApply: ChecksumFlag,
 	}
-}
-
-// encodeOurs spreads pages over the file.
-func encodeOurs(w io.Writer, h Header, post Checksum, pages [][]byte) error {
-	step := int(h.Commit) / len(pages)
-	e, err := NewEncoder(w, h)
-	if err != nil {
-		return err
+	if txid > 1 {
+		s.Header.PreApplyChecksum = ChecksumFlag
 	}
-	for i, page := range pages {
-		if _, err := e.WritePage(uint32((i+1)*step), page); err != nil {
-			return err
+	for i := range uint32(benchPages) {
+		p := PageSpec{Pgno: first + i*step, Data: rowPage(benchPageSize, uint64(i)+uint64(txid)<<32)}
+		s.Pages = append(s.Pages, p)
+		if txid == 1 {
+			s.PostApply = ChecksumFlag | (s.PostApply ^ ChecksumPage(p.Pgno, p.Data))
 		}
 	}
-	_, err = e.Close(post)
-	return err
+	return s
 }
 
-func encodeReference(w io.Writer, h Header, pages [][]byte) error {
+// encodeReference is Spec.WriteTo by the reference.
+func encodeReference(w io.Writer, s *Spec) error {
 	e, err := sltx.NewEncoder(w)
 	if err != nil {
 		return err
 	}
-	if err := e.EncodeHeader(h); err != nil {
+	if err := e.EncodeHeader(s.Header); err != nil {
 		return err
 	}
-	for i, page := range pages {
-		if err := e.EncodePage(PageHeader{Pgno: uint32(i + 1)}, page); err != nil {
+	for _, p := range s.Pages {
+		if err := e.EncodePage(PageHeader{Pgno: p.Pgno}, p.Data); err != nil {
 			return err
 		}
 	}
-	e.SetPostApplyChecksum(ChecksumFlag)
+	e.SetPostApplyChecksum(s.PostApply)
 	return e.Close()
-}
-
-func benchData() (pages [][]byte) {
-	for i := range uint64(benchPages) {
-		pages = append(pages, rowPage(benchPageSize, i))
-	}
-	return pages
 }
 
 func BenchmarkCRC(b *testing.B) {
@@ -102,60 +93,61 @@ func BenchmarkCRC(b *testing.B) {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	pages := benchData()
+	s := benchFile(2, 1, 1)
 	duel(b, benchBytes, func() error {
-		return encodeOurs(io.Discard, benchHeader(2, 1), ChecksumFlag, pages)
+		_, err := s.WriteTo(io.Discard)
+		return err
 	}, func() error {
-		return encodeReference(io.Discard, benchHeader(2, 1), pages)
+		return encodeReference(io.Discard, s)
 	})
 }
 
 func BenchmarkDecode(b *testing.B) {
-	pages := benchData()
-	post := ChecksumFlag
-	for i, page := range pages {
-		post = ChecksumFlag | (post ^ ChecksumPage(uint32(i+1), page))
+	for name, txid := range map[string]TXID{"snapshot": 1, "increment": 2} {
+		b.Run(name, func(b *testing.B) {
+			var buf bytes.Buffer
+			if _, err := benchFile(txid, 1, 1).WriteTo(&buf); err != nil {
+				b.Fatal(err)
+			}
+			duel(b, benchBytes, func() error {
+				_, _, err := VerifyFile(bytes.NewReader(buf.Bytes()))
+				return err
+			}, func() error {
+				d := sltx.NewDecoder(bytes.NewReader(buf.Bytes()))
+				d.SetRetainPageIndex(false)
+				return d.Verify()
+			})
+		})
 	}
-	snapshot := benchHeader(1, 1)
-	snapshot.PreApplyChecksum = 0
-	b.Run("snapshot", func(b *testing.B) { benchDecode(b, snapshot, post, pages) })
-	b.Run("increment", func(b *testing.B) { benchDecode(b, benchHeader(2, 1), post, pages) })
 }
 
-func benchDecode(b *testing.B, h Header, post Checksum, pages [][]byte) {
-	var buf bytes.Buffer
-	if err := encodeOurs(&buf, h, post, pages); err != nil {
-		b.Fatal(err)
-	}
-	duel(b, benchBytes, func() error {
-		_, _, err := VerifyFile(bytes.NewReader(buf.Bytes()))
-		return err
-	}, func() error {
-		d := sltx.NewDecoder(bytes.NewReader(buf.Bytes()))
-		d.SetRetainPageIndex(false)
-		return d.Verify()
-	})
-}
-
-// BenchmarkMerge merges 8 files that overlap in part.
+// BenchmarkMerge merges 8 files, which have no page in common or most.
 func BenchmarkMerge(b *testing.B) {
 	const sources = 8
-	files, pages := make([][]byte, sources), benchData()
-	for i := range files {
-		var buf bytes.Buffer
-		txid := TXID(i + 2)
-		if err := encodeOurs(&buf, benchHeader(txid, i%3+1), ChecksumFlag|Checksum(txid), pages); err != nil {
-			b.Fatal(err)
-		}
-		files[i] = buf.Bytes()
+	for name, file := range map[string]func(i uint32) *Spec{
+		"disjoint":    func(i uint32) *Spec { return benchFile(TXID(i+2), i+1, sources) },
+		"overlapping": func(i uint32) *Spec { return benchFile(TXID(i+2), 1, i%3+1) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			var files [sources]bytes.Buffer
+			for i := range files {
+				if _, err := file(uint32(i)).WriteTo(&files[i]); err != nil {
+					b.Fatal(err)
+				}
+			}
+			open := func() (srcs []io.Reader) {
+				for i := range files {
+					srcs = append(srcs, bytes.NewReader(files[i].Bytes()))
+				}
+				return srcs
+			}
+			benchMerge(b, sources*benchBytes, open)
+		})
 	}
-	open := func() (srcs []io.Reader) {
-		for _, f := range files {
-			srcs = append(srcs, bytes.NewReader(f))
-		}
-		return srcs
-	}
-	duel(b, sources*benchBytes, func() error {
+}
+
+func benchMerge(b *testing.B, size int, open func() []io.Reader) {
+	duel(b, size, func() error {
 		_, _, err := Merge(context.Background(), io.Discard, open()...)
 		return err
 	}, func() error {

@@ -21,16 +21,19 @@ func oldForm(t testing.TB, s *ltx.Spec, options ...lz4.Option) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	sum := crc64.New(crc64.MakeTable(crc64.ISO))
-	both := io.MultiWriter(&buf, sum)
+	put := func(b []byte) {
+		buf.Write(b)
+		sum.Write(b)
+	}
 	header, err := s.Header.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	both.Write(header)
+	put(header)
 	var index []byte
 	for _, p := range s.Pages {
 		start := buf.Len()
-		both.Write(binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(nil, p.Pgno), 0))
+		put(binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(nil, p.Pgno), 0))
 		zw := lz4.NewWriter(&buf)
 		if err := zw.Apply(options...); err != nil {
 			t.Fatal(err)
@@ -47,10 +50,10 @@ func oldForm(t testing.TB, s *ltx.Spec, options ...lz4.Option) []byte {
 		}
 	}
 	index = append(index, 0)
-	both.Write(make([]byte, ltx.PageHeaderSize))
-	both.Write(index)
-	both.Write(binary.BigEndian.AppendUint64(nil, uint64(len(index))))
-	both.Write(binary.BigEndian.AppendUint64(nil, uint64(s.PostApply)))
+	put(make([]byte, ltx.PageHeaderSize))
+	put(index)
+	put(binary.BigEndian.AppendUint64(nil, uint64(len(index))))
+	put(binary.BigEndian.AppendUint64(nil, uint64(s.PostApply)))
 	return binary.BigEndian.AppendUint64(buf.Bytes(), uint64(ltx.ChecksumFlag)|sum.Sum64())
 }
 

@@ -13,7 +13,8 @@ import (
 // ends or overlap it, and its pre-apply checksum must be the post-apply
 // checksum before it (ErrChecksum); if any source has no checksums, the result
 // has none. All sources are verified to their end: what dst holds is a file
-// only when Merge returns without error.
+// only when Merge returns without error. Memory grows with the number of
+// sources, by some pages each, not with their size.
 func Merge(ctx context.Context, dst io.Writer, srcs ...io.Reader) (Header, Trailer, error) {
 	m, err := newMerger(srcs)
 	if err != nil {

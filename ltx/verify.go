@@ -1,7 +1,6 @@
 package ltx
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -83,7 +82,7 @@ func (d *Decoder) checkIndex() error {
 	start := d.offset
 	for {
 		b, err := d.r.Peek(maxIndexRecord)
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		e, n, err := scan.next(b)
