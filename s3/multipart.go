@@ -64,18 +64,18 @@ func (b *Bucket) putParts(ctx context.Context, full string, src *source, cond st
 func (u *upload) parts(ctx context.Context, src *source) ([]types.CompletedPart, error) {
 	size := partSize(src.size, int64(u.b.config.PartSize))
 	parts := make([]types.CompletedPart, (src.size+size-1)/size)
-	group, ctx := errgroup.WithContext(ctx)
+	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(u.b.config.Concurrency)
 	if src.at == nil {
 		group.SetLimit(1)
 	}
 	for i := range parts {
-		if ctx.Err() != nil {
+		if groupCtx.Err() != nil {
 			break
 		}
 		group.Go(func() (err error) {
 			offset := int64(i) * size
-			parts[i], err = u.part(ctx, src, int32(i+1), offset, min(size, src.size-offset))
+			parts[i], err = u.part(groupCtx, src, int32(i+1), offset, min(size, src.size-offset))
 			return err
 		})
 	}

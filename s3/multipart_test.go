@@ -1,0 +1,190 @@
+package s3_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/tidemark-io/tidemark/internal/testbucket"
+	"github.com/tidemark-io/tidemark/storage"
+)
+
+// uploads counts the multipart uploads a service holds.
+func uploads(t *testing.T, gateway *testbucket.Server) int {
+	t.Helper()
+	client := sdk.New(sdk.Options{
+		BaseEndpoint: aws.String(gateway.Endpoint()), Region: testbucket.Region, UsePathStyle: true,
+		Credentials: credentials.NewStaticCredentialsProvider(testbucket.AccessKey, testbucket.SecretKey, ""),
+	})
+	out, err := client.ListMultipartUploads(t.Context(), &sdk.ListMultipartUploadsInput{Bucket: aws.String(testbucket.Bucket)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(out.Uploads)
+}
+
+// numbered is a body in which every part differs.
+func numbered(size int) []byte {
+	content := make([]byte, size)
+	for i := range content {
+		content[i] = byte(i>>16) ^ byte(i)
+	}
+	return content
+}
+
+func TestPartSizeIsHonored(t *testing.T) {
+	p := testbucket.NewProxy(t, testbucket.Gateway(t).Endpoint())
+	b := open(t, p.URL("p")+"&part-size=6MiB&concurrency=3")
+	content := numbered(30<<20 + 7)
+	for _, body := range []io.ReadSeeker{bytes.NewReader(content), onlySeeks{bytes.NewReader(content)}} {
+		before := p.Requests("PUT")
+		stored, err := b.Put(t.Context(), "a", body, storage.Condition{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parts := p.Requests("PUT") - before; parts != 6 {
+			t.Errorf("%d parts, want 6", parts)
+		}
+		got, err := load(t, b, "a")
+		if err != nil || got != string(content) || stored.Size != int64(len(content)) {
+			t.Errorf("got %d bytes, %v; put said %d", len(got), err, stored.Size)
+		}
+	}
+}
+
+func TestConditionsHoldForParts(t *testing.T) {
+	gateway := testbucket.Gateway(t)
+	b := open(t, gateway.URL("p")+"&part-size=5MiB")
+	content := numbered(11 << 20)
+	first, err := b.Put(t.Context(), "a", bytes.NewReader(content), storage.Condition{Absent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cond := range []storage.Condition{{Absent: true}, {ETag: `"other"`}} {
+		if _, err := b.Put(t.Context(), "a", bytes.NewReader(content), cond); !errors.Is(err, storage.ErrPrecondition) {
+			t.Errorf("%+v: got %v", cond, err)
+		}
+	}
+	if _, err := b.Put(t.Context(), "a", bytes.NewReader(content[1:]), storage.Condition{ETag: first.ETag}); err != nil {
+		t.Errorf("swap: %v", err)
+	}
+	if n := uploads(t, gateway); n != 0 {
+		t.Errorf("%d uploads left", n)
+	}
+}
+
+// A key can be taken while parts are under way: then only the condition of the
+// last request protects it.
+func TestConditionHoldsAtTheEndOfAnUpload(t *testing.T) {
+	gateway := testbucket.Gateway(t)
+	p := testbucket.NewProxy(t, gateway.Endpoint())
+	b, other := open(t, p.URL("p")+"&part-size=5MiB"), open(t, gateway.URL("p"))
+	var taken atomic.Bool
+	p.Inject(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut && !taken.Swap(true) {
+				store(t, other, "a", "the other's")
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	_, err := b.Put(t.Context(), "a", bytes.NewReader(numbered(11<<20)), storage.Condition{Absent: true})
+	if !errors.Is(err, storage.ErrPrecondition) {
+		t.Errorf("got %v", err)
+	}
+	if got, err := load(t, b, "a"); got != "the other's" || err != nil {
+		t.Errorf("stored %d bytes, %v", len(got), err)
+	}
+	if n := uploads(t, gateway); n != 0 {
+		t.Errorf("%d uploads left", n)
+	}
+}
+
+func TestFailedUploadIsAborted(t *testing.T) {
+	gateway := testbucket.Gateway(t)
+	p := testbucket.NewProxy(t, gateway.Endpoint())
+	b := open(t, p.URL("p")+"&part-size=5MiB")
+	for name, fault := range map[string]func(http.Handler) http.Handler{
+		"part refused": only("PUT", status(http.StatusForbidden, "<Error><Code>AccessDenied</Code></Error>")),
+		"error under status 200": only("POST", status(http.StatusOK,
+			"<?xml version=\"1.0\"?>\n<Error><Code>InternalError</Code><Message>said the test</Message></Error>")),
+		"empty answer": only("POST", write("")),
+	} {
+		p.Heal()
+		p.Inject(fault)
+		_, err := b.Put(t.Context(), "a", bytes.NewReader(numbered(11<<20)), storage.Condition{Absent: true})
+		if err == nil || !strings.Contains(err.Error(), "put s3://tidemark/p/a") || errors.Is(err, storage.ErrPrecondition) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if n := uploads(t, gateway); n != 0 {
+			t.Errorf("%s: %d uploads left", name, n)
+		}
+	}
+	p.Heal()
+	if _, err := load(t, b, "a"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("got %v, want that nothing was stored", err)
+	}
+}
+
+// only strikes requests with a method, but not the one that begins an upload.
+func only(method string, strike http.HandlerFunc) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == method && !r.URL.Query().Has("uploads") {
+				_, _ = io.Copy(io.Discard, r.Body)
+				strike(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func TestOldUploadsUnderThePrefixAreCleaned(t *testing.T) {
+	gateway := testbucket.Gateway(t)
+	p := testbucket.NewProxy(t, gateway.Endpoint())
+	for _, prefix := range []string{"p", "p2"} { // killed before they could abort
+		b := open(t, p.URL(prefix)+"&part-size=5MiB")
+		p.Inject(only("PUT", status(http.StatusForbidden, "")))
+		p.Inject(only("DELETE", status(http.StatusForbidden, "")))
+		if _, err := b.Put(t.Context(), "a", bytes.NewReader(numbered(6<<20)), storage.Condition{}); err == nil {
+			t.Fatal("put succeeded")
+		}
+		p.Heal()
+	}
+	b := open(t, p.URL("p"))
+	for _, c := range []struct{ year, want string }{{"", "2"}, {"2001", "1"}} {
+		p.Inject(backdate(c.year))
+		if err := b.CleanUploads(t.Context()); err != nil {
+			t.Errorf("clean: %v", err)
+		}
+		if n := uploads(t, gateway); n != int(c.want[0]-'0') {
+			t.Errorf("year %q: %d uploads left, want %s", c.year, n, c.want)
+		}
+	}
+}
+
+// backdate changes the year in which uploads began.
+func backdate(year string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if year == "" || !r.URL.Query().Has("uploads") {
+				next.ServeHTTP(w, r)
+				return
+			}
+			reply := httptest.NewRecorder()
+			next.ServeHTTP(reply, r)
+			before, after, _ := strings.Cut(reply.Body.String(), "<Initiated>")
+			_, _ = io.WriteString(w, before+"<Initiated>"+year+after[4:])
+		})
+	}
+}
