@@ -173,6 +173,12 @@ func (c *Capturer) open(ctx context.Context) error {
 }
 
 func (c *Capturer) reopen(ctx context.Context, reason string) error {
+	if err := present(c.path); err != nil {
+		return err
+	}
+	if err := c.learn(ctx); err != nil {
+		return err
+	}
 	db, converted, err := openDatabase(c.path, c.cfg.JournalMode)
 	if err != nil {
 		return err

@@ -94,7 +94,12 @@ func (c *cursor) reached() bool {
 	if c.bound.frames == 0 {
 		return true
 	}
-	return c.bound.salt1 == c.mark.Salt1 && c.bound.salt2 == c.mark.Salt2 && c.mark.Frames >= c.bound.frames
+	return c.at(c.bound.salt1, c.bound.salt2, c.bound.frames)
+}
+
+// at tells whether the generation with these salts is captured up to frames.
+func (c *cursor) at(salt1, salt2, frames uint32) bool {
+	return c.mark.Salt1 == salt1 && c.mark.Salt2 == salt2 && c.mark.Frames >= frames
 }
 
 // next reads commits that are not captured yet, within limit. The cursor moves
@@ -180,7 +185,7 @@ func (c *cursor) loosen() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	captured := ih.MaxFrame == 0 || ih.Salt1 == c.mark.Salt1 && ih.Salt2 == c.mark.Salt2 && ih.MaxFrame == c.mark.Frames
+	captured := ih.MaxFrame == 0 || c.at(ih.Salt1, ih.Salt2, ih.MaxFrame)
 	if !captured || ih.Backfilled != ih.MaxFrame {
 		return false, nil
 	}

@@ -55,6 +55,15 @@ func openDatabase(path, journalMode string) (db *database, converted bool, err e
 	return db, !inWAL, db.connect()
 }
 
+// present wraps errAbsent unless there is a file with something in it.
+func present(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return fmt.Errorf("open %s: %w", path, errAbsent)
+	}
+	return err
+}
+
 func openRaw(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,6 +21,7 @@ const (
 // pace is what decides how commits are cut into files.
 type pace struct {
 	settled  bool      // the relation to the replica is known
+	tip      *Tip      // what the replica proves, until settled
 	behind   bool      // commits waited for an upload; they go into one file
 	lastSeen time.Time // when there were commits last
 	tendNext time.Time // when the WAL may be tended again
@@ -36,8 +37,13 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// captureAll captures all that is committed.
+// captureAll captures all that is committed when it is called; what follows it
+// does not run after.
 func (c *Capturer) captureAll(ctx context.Context) error {
+	end, err := c.cur.index()
+	if err != nil {
+		return err
+	}
 	for ctx.Err() == nil {
 		seg, err := c.cur.next(wal.Limit{Bytes: segmentBytes})
 		if err != nil || seg.Commits == 0 {
@@ -45,6 +51,9 @@ func (c *Capturer) captureAll(ctx context.Context) error {
 		}
 		if err := c.increment(seg); err != nil {
 			return err
+		}
+		if c.cur.at(end.Salt1, end.Salt2, end.MaxFrame) {
+			return nil
 		}
 	}
 	return context.Cause(ctx)

@@ -15,7 +15,7 @@ func (c *Capturer) resync(ctx context.Context, reason string) error {
 		return err
 	}
 	sums := c.st.sums
-	if sums.PageSize() != c.cur.db.pageSize || c.position().IsZero() {
+	if sums.PageSize() != c.cur.db.pageSize || c.position().IsZero() || sums.Interrupted() {
 		return c.base(ctx, im, c.position().TXID+1)
 	}
 	diff := &difference{c: c, pages: im.pages, total: c.position().PostApplyChecksum}

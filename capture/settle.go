@@ -7,16 +7,26 @@ import (
 	"github.com/tidemark-io/tidemark/ltx"
 )
 
-// settle finds out how the open database relates to the replica, and captures
-// what differs.
-func (c *Capturer) settle(ctx context.Context, reason string) error {
-	if c.plan.settled {
-		return c.resync(ctx, reason)
+// learn asks what the replica proves, unless that is known.
+func (c *Capturer) learn(ctx context.Context) error {
+	if c.plan.settled || c.plan.tip != nil {
+		return nil
 	}
 	tip, err := c.opts.Tip(ctx)
 	if err != nil {
 		return fmt.Errorf("read the replica's newest position: %w", err)
 	}
+	c.plan.tip = &tip
+	return nil
+}
+
+// settle finds out how the open database relates to the replica, and captures
+// what differs. The spool hands out nothing before.
+func (c *Capturer) settle(ctx context.Context, reason string) (err error) {
+	if c.plan.settled {
+		return c.resync(ctx, reason)
+	}
+	tip := *c.plan.tip
 	if why := c.st.doubts(tip); why != "" {
 		if tip.Pos.TXID != 0 {
 			c.opts.Log.Warn("local state does not continue the replica", "reason", why)
@@ -25,14 +35,18 @@ func (c *Capturer) settle(ctx context.Context, reason string) error {
 	} else {
 		err = c.resync(ctx, reason)
 	}
-	c.plan.settled = err == nil
-	return err
+	if err != nil {
+		return err
+	}
+	c.plan.settled, c.plan.tip = true, nil
+	c.st.spool.open()
+	return nil
 }
 
 // restart drops the local state. A database that equals the replica needs no
 // upload; any other gets a new base behind the tip.
 func (c *Capturer) restart(ctx context.Context, tip Tip) error {
-	if err := c.st.forget(c.cur.db.pageSize); err != nil {
+	if err := c.st.forget(); err != nil {
 		return err
 	}
 	im, err := c.cur.image()
@@ -66,11 +80,11 @@ func (c *Capturer) adopt(ctx context.Context, im *image, tip Tip) (bool, error) 
 		return false, err
 	}
 	if total != tip.Pos.PostApplyChecksum {
-		return false, sums.Reset(c.cur.db.pageSize)
+		return false, sums.Reset()
 	}
 	c.opts.Log.Info("database equals the replica", "txid", tip.Pos.TXID.String())
 	c.cur.moved(im.mark)
-	return true, sums.Commit(tip.Pos, im.pages)
+	return true, sums.Commit(tip.Pos, c.cur.db.pageSize, im.pages)
 }
 
 // base captures a full copy as the file that ends at txid.
@@ -78,9 +92,6 @@ func (c *Capturer) base(ctx context.Context, im *image, txid ltx.TXID) error {
 	size := c.cur.db.pageSize
 	c.opts.Log.Info("capturing full copy", "pages", im.pages, "page_size", size, "txid", txid.String())
 	sums := c.st.sums
-	if err := sums.Reset(size); err != nil {
-		return err
-	}
 	d, err := c.st.spool.draft(ltx.Header{PageSize: size, Commit: im.pages, MinTXID: 1, MaxTXID: txid})
 	if err != nil {
 		return err
@@ -103,5 +114,5 @@ func (c *Capturer) base(ctx context.Context, im *image, txid ltx.TXID) error {
 	}
 	c.opts.Metrics.bases.Inc()
 	c.opts.Metrics.pages.Add(float64(im.pages))
-	return c.commit(d, total, im.mark, func(pos ltx.Pos) error { return sums.Commit(pos, im.pages) })
+	return c.commit(d, total, im.mark, func(pos ltx.Pos) error { return sums.Commit(pos, size, im.pages) })
 }

@@ -29,6 +29,7 @@ type Spool struct {
 	files []spooled
 	taken bool // files[0] was handed out and must not change
 	fresh bool // the newest file is not handed out yet: see add
+	ready bool // files are handed out
 }
 
 type spooled struct {
@@ -37,10 +38,11 @@ type spooled struct {
 }
 
 // Next hands out the oldest file; the same one until Done is called with it.
+// There is none before capture knows how the spool relates to the replica.
 func (s *Spool) Next() (File, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.files) == 0 || len(s.files) == 1 && s.fresh && !s.taken {
+	if !s.ready || len(s.files) == 0 || len(s.files) == 1 && s.fresh && !s.taken {
 		return File{}, false
 	}
 	s.taken = true
@@ -105,6 +107,14 @@ func (s *Spool) add(d *draft) (ltx.Pos, error) {
 	s.files = append(s.files, f)
 	s.fresh = true
 	return f.Pos, nil
+}
+
+// open begins to hand out files.
+func (s *Spool) open() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready = true
+	signal(s.changed)
 }
 
 // publish lets the file last added be handed out.

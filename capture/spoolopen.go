@@ -51,7 +51,6 @@ func openSpool(dir string) (s *Spool, dropped []string, err error) {
 	if n > 0 {
 		// Whether its upload had begun is not known.
 		s.taken = true
-		signal(s.changed)
 	}
 	return s, dropped, nil
 }

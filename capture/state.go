@@ -42,7 +42,7 @@ func openState(dir string) (st *state, dropped []string, err error) {
 // redo brings the page sums to the end of the spool: files get into the spool
 // first, so what is missing in the sums is there.
 func (st *state) redo() error {
-	torn := st.sums.Interrupted()
+	redone := st.sums.Interrupted()
 	for _, f := range st.spool.files {
 		pos := st.sums.Pos()
 		behind := f.Pos.TXID > pos.TXID || f.Pos.TXID == pos.TXID && f.Pos != pos
@@ -52,13 +52,14 @@ func (st *state) redo() error {
 		if err := st.applyFile(f.Path); err != nil {
 			return fmt.Errorf("redo page sums: %w", err)
 		}
+		redone = true
 	}
-	if !torn {
+	if !redone {
 		return nil
 	}
 	err := st.sums.Verify()
 	if errors.Is(err, ltx.ErrCorrupt) {
-		return st.sums.Reset(0)
+		return st.sums.Reset() // the sums did not belong to what is before the spool
 	}
 	return err
 }
@@ -108,11 +109,6 @@ func (st *state) apply(r io.Reader, pos func(ltx.Header) ltx.Pos) error {
 		return err
 	}
 	h := dec.Header()
-	if h.IsSnapshot() {
-		if err := st.sums.Reset(h.PageSize); err != nil {
-			return err
-		}
-	}
 	if err := st.sums.Begin(); err != nil {
 		return err
 	}
@@ -127,7 +123,7 @@ func (st *state) apply(r io.Reader, pos func(ltx.Header) ltx.Pos) error {
 	if _, err := dec.Close(); err != nil {
 		return err
 	}
-	return st.sums.Commit(pos(h), h.Commit)
+	return st.sums.Commit(pos(h), h.PageSize, h.Commit)
 }
 
 // doubts says why the state does not continue the replica at tip; empty when
@@ -167,8 +163,8 @@ func (f spooled) doubts(tip Tip) string {
 }
 
 // forget drops everything: the replica tells more than the state does.
-func (st *state) forget(pageSize uint32) error {
-	return errors.Join(st.spool.clear(), st.sums.Reset(pageSize))
+func (st *state) forget() error {
+	return errors.Join(st.spool.clear(), st.sums.Reset())
 }
 
 func (st *state) close() error { return st.sums.Close() }

@@ -17,6 +17,8 @@ const (
 	lockedAtMost = 50 * time.Millisecond
 	// tendFactor times the duration of one try passes before the next one.
 	tendFactor = 5
+	// seekRounds is how often frames are copied back in one try.
+	seekRounds = 6
 )
 
 // tend keeps the WAL short. The pin is left where it is while the WAL is
@@ -39,19 +41,27 @@ func (c *Capturer) tend(ctx context.Context) error {
 	}
 	done, err := c.seekRestart(ctx)
 	if err == nil && !done && over {
-		// Once more, so that little is left to do under the lock.
-		done, err = c.seekRestart(ctx)
-	}
-	if err == nil && !done && over {
 		err = c.forceRestart(ctx)
 	}
 	c.plan.tendNext = time.Now().Add(tendFactor * time.Since(start))
 	return err
 }
 
-// seekRestart copies frames back and, if nothing is left to copy then, lets
-// the WAL restart.
-func (c *Capturer) seekRestart(ctx context.Context) (bool, error) {
+// seekRestart copies frames back until an instant comes in which nothing is
+// left to copy, and lets the WAL restart then. Each round has less to copy than
+// the one before, so below some hundred commits a second the instant comes.
+func (c *Capturer) seekRestart(ctx context.Context) (done bool, err error) {
+	for range seekRounds {
+		if done, err = c.copyBack(ctx); done || err != nil {
+			break
+		}
+	}
+	return done, err
+}
+
+// copyBack copies back all frames that are committed now, and tells whether
+// the WAL may restart.
+func (c *Capturer) copyBack(ctx context.Context) (bool, error) {
 	if err := c.captureAll(ctx); err != nil {
 		return false, err
 	}
@@ -80,7 +90,7 @@ func (c *Capturer) forceRestart(ctx context.Context) (err error) {
 	c.status.set(func(s *Status) { s.WriteLocks++ })
 	start := time.Now()
 	for {
-		done, err := c.seekRestart(ctx)
+		done, err := c.copyBack(ctx)
 		if done || err != nil || time.Since(start) > lockedAtMost {
 			c.opts.Log.Debug("held the write lock to let the WAL restart", "duration", time.Since(start).String(), "restarted", done)
 			return err

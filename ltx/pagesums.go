@@ -54,7 +54,7 @@ func OpenPageSums(path string) (*PageSums, error) {
 	s := &PageSums{f: f}
 	err = s.load()
 	if errors.Is(err, ErrCorrupt) {
-		err = s.Reset(0)
+		err = s.Reset()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read page sums %s: %w", path, err), f.Close())
@@ -121,8 +121,8 @@ func (s *PageSums) Set(pgno uint32, sum Checksum) error {
 }
 
 // Commit ends an update: the sums now belong to pos, of a database of pages
-// pages. Sums beyond the end are dropped.
-func (s *PageSums) Commit(pos Pos, pages uint32) error {
+// pages of pageSize bytes. Sums beyond the end are dropped.
+func (s *PageSums) Commit(pos Pos, pageSize, pages uint32) error {
 	if err := s.flush(); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *PageSums) Commit(pos Pos, pages uint32) error {
 	if err := s.f.Truncate(sumsStart + int64(pages)*ChecksumSize); err != nil {
 		return fmt.Errorf("size page sums: %w", err)
 	}
-	s.head.pos, s.head.pages = pos, pages
+	s.head = sumsHeader{pageSize: pageSize, pages: pages, pos: pos}
 	if err := s.writeHead(sumsClean); err != nil {
 		return err
 	}
@@ -140,10 +140,10 @@ func (s *PageSums) Commit(pos Pos, pages uint32) error {
 	return nil
 }
 
-// Reset forgets everything, for a database with pages of pageSize bytes.
-func (s *PageSums) Reset(pageSize uint32) error {
+// Reset forgets everything.
+func (s *PageSums) Reset() error {
 	s.first, s.dirty, s.interrupted = 0, false, false
-	s.head = sumsHeader{pageSize: pageSize}
+	s.head = sumsHeader{}
 	if err := s.f.Truncate(sumsStart); err != nil {
 		return fmt.Errorf("empty page sums: %w", err)
 	}

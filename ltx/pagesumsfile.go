@@ -16,7 +16,7 @@ func (s *PageSums) load() error {
 		return err
 	}
 	if n == 0 {
-		return s.Reset(0)
+		return s.Reset()
 	}
 	if n < len(b) || string(b[:8]) != sumsMagic {
 		return fmt.Errorf("%w: not a page sums file", ErrCorrupt)
