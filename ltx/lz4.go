@@ -21,32 +21,30 @@ const (
 )
 
 // packer compresses pages, each by itself, as LZ4 blocks. It is made for small
-// inputs: its table fits the first-level cache and need not be cleared, since
-// positions in earlier pages are below base.
+// inputs: its table takes a quarter of the first-level cache, and it is cleared
+// only when base wraps, since positions in earlier pages are below base.
 type packer struct {
-	table [packTableLen]uint32
-	base  uint32
+	table [packTableLen]uint16
+	base  int
 }
 
 // pack compresses src, of at most 64 KiB, to dst, which must have the size
 // that lz4.CompressBlockBound returns, and returns the size of the block.
 func (p *packer) pack(dst, src []byte) int {
-	p.base += packMostSize
-	if p.base >= 1<<31 { // what is below base would no longer look negative
-		p.table = [packTableLen]uint32{}
-		p.base = packMostSize
+	if p.base+len(src) > packMostSize {
+		p.table, p.base = [packTableLen]uint16{}, 0
 	}
-	const skipLog = 5
+	const skipLog = 4
 	base, last := p.base, len(src)-matchStart
 	at, anchor, n := 1, 0, 0 // a reference to an earlier page reads as position 0
 	for at < last {
 		v := binary.LittleEndian.Uint64(src[at:])
 		h0, h1 := packHash(v), packHash(v>>8)
-		ref0, ref1 := int32(p.table[h0]-base), int32(p.table[h1]-base)
-		p.table[h0], p.table[h1] = base+uint32(at), base+uint32(at)+1
-		ref := int(ref0 &^ (ref0 >> 31))
+		ref0, ref1 := int(p.table[h0])-base, int(p.table[h1])-base
+		p.table[h0], p.table[h1] = uint16(base+at), uint16(base+at+1)
+		ref := ref0 &^ (ref0 >> 63)
 		if binary.LittleEndian.Uint32(src[ref:]) != uint32(v) {
-			ref = int(ref1 &^ (ref1 >> 31))
+			ref = ref1 &^ (ref1 >> 63)
 			if binary.LittleEndian.Uint32(src[ref:]) != uint32(v>>8) {
 				// The longer nothing is found, the larger the steps.
 				at += 3 + (at-anchor)>>skipLog
@@ -62,9 +60,10 @@ func (p *packer) pack(dst, src []byte) int {
 		n += putSequence(dst[n:], src, anchor, at, at-ref, end-at-minMatch)
 		at, anchor = end, end
 		if end < last {
-			p.table[packHash(binary.LittleEndian.Uint64(src[end-2:]))] = base + uint32(end-2)
+			p.table[packHash(binary.LittleEndian.Uint64(src[end-2:]))] = uint16(base + end - 2)
 		}
 	}
+	p.base += len(src)
 	return n + putLiterals(dst[n:], src[anchor:], 0)
 }
 

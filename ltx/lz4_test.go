@@ -106,7 +106,7 @@ func TestPagesUnpackToThemselves(t *testing.T) {
 }
 
 func TestPackerForgetsEarlierPagesWhenItsBaseWraps(t *testing.T) {
-	p := packer{base: 1<<31 - 3*packMostSize}
+	p := packer{base: packMostSize - 2*4096}
 	for i := range uint64(4) {
 		checkPack(t, &p, rowPage(4096, i))
 		checkPack(t, &p, make([]byte, 65536))
