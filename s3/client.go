@@ -33,25 +33,27 @@ func connect(ctx context.Context, c Config) (*sdk.Client, *chain, Config, error)
 	if err != nil {
 		return nil, nil, c, err
 	}
-	creds := &chain{load: load, current: shared.Credentials}
-	options := sdk.NewFromConfig(shared).Options()
-	if c, err = c.complete(options); err != nil {
+	resolved := sdk.NewFromConfig(shared).Options()
+	if c, err = c.complete(resolved); err != nil {
 		return nil, nil, c, err
 	}
-	options.Region, options.UsePathStyle = c.Region, *c.ForcePathStyle
-	if c.Endpoint != "" {
-		options.BaseEndpoint = &c.Endpoint
-	}
-	options.Credentials = creds
-	options.Retryer = aws.NopRetryer{} // Bucket.try repeats requests itself
-	options.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-	options.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-	options.DisableLogOutputChecksumValidationSkipped = true
-	// Frozen, it keeps its timeouts: the SDK has defaults of its own for it.
-	if client, ok := shared.HTTPClient.(*awshttp.BuildableClient); ok {
-		options.HTTPClient = client.Freeze()
-	}
-	return sdk.New(options), creds, c, nil
+	creds := newChain(load, shared.Credentials)
+	client := sdk.NewFromConfig(shared, func(o *sdk.Options) {
+		o.Region, o.UsePathStyle = c.Region, *c.ForcePathStyle
+		if c.Endpoint != "" {
+			o.BaseEndpoint = &c.Endpoint
+		}
+		o.Credentials, o.HTTPSignerV4 = creds, creds
+		o.Retryer = aws.NopRetryer{} // Bucket.try repeats requests itself
+		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+		o.DisableLogOutputChecksumValidationSkipped = true
+		// Frozen, it keeps its timeouts: the SDK has defaults of its own for it.
+		if client, ok := shared.HTTPClient.(*awshttp.BuildableClient); ok {
+			o.HTTPClient = client.Freeze()
+		}
+	})
+	return client, creds, c, nil
 }
 
 func loadAWS(ctx context.Context, c Config) (aws.Config, error) {

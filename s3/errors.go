@@ -25,8 +25,8 @@ var (
 
 // reply is what a service said in an error.
 type reply struct {
-	status  int // 0: it said nothing
-	code    string
+	status  int    // 0: it said nothing
+	code    string // empty: it gave a status only, as for HEAD, or is no S3 service
 	message string
 }
 
@@ -41,10 +41,17 @@ func replyOf(err error) reply {
 		r.code = api.ErrorCode()
 		r.message = strings.Join(strings.Fields(api.ErrorMessage()), " ")
 	}
+	// Without an S3 error the SDK makes a code of the status.
+	if r.code == strings.ReplaceAll(http.StatusText(r.status), " ", "") && r.message == http.StatusText(r.status) {
+		r.code = ""
+	}
 	return r
 }
 
 func (r reply) String() string {
+	if r.code == "" {
+		return fmt.Sprintf("HTTP %d", r.status)
+	}
 	return fmt.Sprintf("%s: %.300s (HTTP %d)", r.code, r.message, r.status)
 }
 
@@ -53,22 +60,22 @@ func (r reply) String() string {
 func translate(err error) error {
 	r := replyOf(err)
 	switch {
-	case errors.Is(err, errBody):
+	case errors.Is(err, errBody), errors.Is(err, storage.ErrNotFound):
 		return err
 	case r.code == "NoSuchBucket":
 		return fmt.Errorf("the bucket does not exist at this endpoint: %s", r)
-	case r.status == http.StatusNotFound && (r.code == "NoSuchKey" || r.code == "NotFound"):
+	case r.status == http.StatusNotFound && r.code == "NoSuchKey":
 		return storage.ErrNotFound
 	case isPrecondition(r):
 		return fmt.Errorf("%w: %s", storage.ErrPrecondition, r)
-	case r.status == http.StatusForbidden, r.status == http.StatusUnauthorized:
+	case r.status == http.StatusForbidden, r.status == http.StatusUnauthorized, isStale(r.code):
 		return fmt.Errorf("%w: %s", storage.ErrForbidden, r)
 	case r.status == http.StatusMovedPermanently, r.code == "AuthorizationHeaderMalformed":
 		return fmt.Errorf("the bucket is in another region or at another endpoint: %s", r)
 	case r.code != "":
 		return errors.New(r.String())
 	case r.status >= http.StatusMultipleChoices:
-		return fmt.Errorf("no S3 service answers at this endpoint (HTTP %d): %w", r.status, innermost(err))
+		return fmt.Errorf("the endpoint answered HTTP %d without an S3 error: is there an S3 service?", r.status)
 	}
 	return innermost(err)
 }
@@ -127,7 +134,8 @@ func judge(err error) verdict {
 // isStale says that fresh credentials may help.
 func isStale(code string) bool {
 	switch code {
-	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken", "InvalidAccessKeyId", "SignatureDoesNotMatch":
+	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken", "InvalidAccessKeyId",
+		"SignatureDoesNotMatch", "XAdminUserNotFound": // the last is versitygw's
 		return true
 	}
 	return false
@@ -136,7 +144,7 @@ func isStale(code string) bool {
 // isFinal says that no reply came, nor would to another attempt.
 func isFinal(err error) bool {
 	var certificate *tls.CertificateVerificationError
-	return errors.As(err, &certificate) || errors.Is(err, errNoCredentials) || errors.Is(err, errBody)
+	return errors.As(err, &certificate) || errors.Is(err, errNoCredentials) || errors.Is(err, errBody) || errors.Is(err, storage.ErrNotFound)
 }
 
 // neverSent says that no connection was made.

@@ -122,12 +122,15 @@ func (b *Bucket) beyond(ctx context.Context, full, key string, part storage.Rang
 	return http.NoBody, object, nil
 }
 
-// head describes an object. A service cannot say in the reply whether the key
-// or the bucket is missing.
+// head describes an object. The reply cannot tell whether the key, the bucket
+// or the service is missing, so it proves nothing beyond the next request.
 func (b *Bucket) head(ctx context.Context, full string) (storage.Object, error) {
 	var out *sdk.HeadObjectOutput
 	err := b.try(ctx, func() (err error) {
 		out, err = b.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &b.config.Bucket, Key: &full})
+		if replyOf(err).status == http.StatusNotFound {
+			return storage.ErrNotFound
+		}
 		return err
 	})
 	if err != nil {
