@@ -57,7 +57,7 @@ func (p *packer) pack(dst, src []byte) int {
 			at--
 			ref--
 		}
-		n += putSequence(dst[n:], src, anchor, at, at-ref, end-at-minMatch)
+		n += putSequence(dst[n:], src[anchor:], at-anchor, at-ref, end-at-minMatch)
 		at, anchor = end, end
 		if end < last {
 			p.table[packHash(binary.LittleEndian.Uint64(src[end-2:]))] = uint16(base + end - 2)
@@ -100,16 +100,16 @@ func same32(a, b []byte) bool {
 	return x == 0
 }
 
-// putSequence writes the literals src[from:to] and a match of minMatch+extra
-// bytes at offset.
-func putSequence(dst, src []byte, from, to, offset, extra int) int {
+// putSequence writes the first count bytes of src as literals and a match of
+// minMatch+extra bytes at offset.
+func putSequence(dst, src []byte, count, offset, extra int) int {
 	var n int
-	if count := to - from; count < 15 && from+16 <= len(src) && len(dst) >= 17 {
+	if count < 15 && len(src) >= 16 && len(dst) >= 17 {
 		dst[0] = byte(count<<4 | min(extra, 15))
-		*(*[16]byte)(dst[1:]) = *(*[16]byte)(src[from:])
+		*(*[16]byte)(dst[1:]) = *(*[16]byte)(src) // what is too much is overwritten
 		n = 1 + count
 	} else {
-		n = putLiterals(dst, src[from:to], byte(min(extra, 15)))
+		n = putLiterals(dst, src[:count], byte(min(extra, 15)))
 	}
 	binary.LittleEndian.PutUint16(dst[n:], uint16(offset))
 	n += 2
