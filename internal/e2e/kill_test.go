@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -73,6 +74,7 @@ func (l *loop) end(t *testing.T, sidecar *rig.Process) {
 			t.Errorf("level 0 has a file of TXIDs %d to %d, want one TXID a file", f.Min, f.Max)
 		}
 	}
+	l.checkPast(t)
 	changed := ballast + sum.Commits*frameBytes(t, l.load)
 	up := l.place.Uploaded(t)
 	t.Logf("%d commits changed %d MB, %d MB were uploaded in %d files", sum.Commits, changed>>20, up>>20, len(l.place.Files(t)))
@@ -81,6 +83,16 @@ func (l *loop) end(t *testing.T, sidecar *rig.Process) {
 	}
 	if rate := float64(sum.Commits) / sum.Took.Seconds(); rate < 100 {
 		t.Logf("the machine let the writer make only %.0f commits/s", rate)
+	}
+}
+
+// checkPast restores some moments of the past.
+func (l *loop) checkPast(t *testing.T) {
+	t.Helper()
+	files := l.place.Level(t, 0)
+	for range 4 {
+		txid := files[l.rnd.IntN(len(files))].Max
+		testdb.ChainPrefix(t, rig.Restore(t, l.place, "-txid", fmt.Sprint(txid)), l.path)
 	}
 }
 

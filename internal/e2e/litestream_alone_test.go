@@ -19,7 +19,9 @@ func TestLitestreamRestoresWhatItWrote(t *testing.T) {
 		writer := testdb.StartWriter(t, path, testdb.Load{Seed: 9, Rate: 100, Payload: 200, Churn: 2, Body: 900})
 		rig.Eventually(t, rig.Limit, func(context.Context) error { return levels(t, p, 0, 1, 2, 9) })
 		writer.Stop(t)
-		stop(t, peer)
+		if e := peer.Stop(t, rig.Limit); e.Code != 0 {
+			t.Fatalf("litestream exited with %d", e.Code)
+		}
 		t.Log(p.Files(t), p.Uploaded(t))
 		testdb.SameDatabase(t, rig.LitestreamRestore(t, p), path)
 	})

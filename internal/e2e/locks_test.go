@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -25,35 +25,46 @@ const (
 )
 
 // locked tells whether a process holds a POSIX lock on a file that covers one
-// of the bytes from first to last.
+// of the bytes from first to last. It asks the descriptors: /proc/locks skips
+// lines when locks of others come and go while it is read.
 func locked(pid int, path string, first, last int64) error {
-	info, err := os.Stat(path)
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	if err != nil {
 		return err
 	}
-	inode := info.Sys().(*syscall.Stat_t).Ino
-	raw, err := os.ReadFile("/proc/locks")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(raw)) {
-		// 1: POSIX  ADVISORY  READ 1234 fe:00:5678 1073741826 1073742335
-		f := strings.Fields(line)
-		if len(f) != 8 || f[1] != "POSIX" || f[4] != fmt.Sprint(pid) || !strings.HasSuffix(f[5], fmt.Sprintf(":%d", inode)) {
+	for _, fd := range fds {
+		if target, err := os.Readlink(fd); err != nil || target != path {
 			continue
 		}
-		var from, to int64
-		if _, err := fmt.Sscan(f[6], &from); err != nil {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%s", pid, filepath.Base(fd)))
+		if err != nil {
 			return err
 		}
-		if _, err := fmt.Sscan(f[7], &to); err != nil {
-			to = 1 << 62 // EOF
-		}
-		if from <= last && first <= to {
-			return nil
+		for line := range strings.Lines(string(raw)) {
+			if covers(line, first, last) {
+				return nil
+			}
 		}
 	}
 	return fmt.Errorf("process %d holds no lock on bytes %d to %d of %s", pid, first, last, path)
+}
+
+// covers reads a line such as
+// "lock:	1: POSIX  ADVISORY  READ 1234 fe:00:5678 1073741826 1073742335".
+func covers(line string, first, last int64) bool {
+	f := strings.Fields(line)
+	if len(f) != 9 || f[0] != "lock:" || f[2] != "POSIX" {
+		return false
+	}
+	var from int64
+	to := int64(1) << 62 // EOF
+	if _, err := fmt.Sscan(f[7], &from); err != nil {
+		return false
+	}
+	if _, err := fmt.Sscan(f[8], &to); err != nil && f[8] != "EOF" {
+		return false
+	}
+	return from <= last && first <= to
 }
 
 func TestSidecarNeverDropsItsLocks(t *testing.T) {

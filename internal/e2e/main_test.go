@@ -3,10 +3,13 @@
 package e2e_test
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tidemark-io/tidemark/internal/e2e/rig"
@@ -52,6 +55,12 @@ func commit(t *testing.T, db *sql.DB, n int64) {
 // stop ends a sidecar with SIGTERM, which must be a success.
 func stop(t *testing.T, sidecar *rig.Process) rig.Exit {
 	t.Helper()
+	rig.Eventually(t, rig.Limit, func(context.Context) error {
+		if !strings.Contains(sidecar.Output(), "started") {
+			return errors.New("the sidecar has not said that it started")
+		}
+		return nil
+	})
 	e := sidecar.Stop(t, rig.Limit)
 	if e.Code != 0 {
 		t.Fatalf("the sidecar exited with %d after SIGTERM", e.Code)

@@ -106,7 +106,7 @@ func TestRestoreCutInTheMiddleLeavesNothingAndThenWorks(t *testing.T) {
 	rig.ReplicateOnce(t, path, p)
 	proxy := testbucket.NewProxy(t, p.Meter.Endpoint())
 	out := filepath.Join(t.TempDir(), "restored.db")
-	for _, n := range []int64{0, 100, 70_000} {
+	for _, n := range []int64{0, 100} { // not even a listing comes through
 		proxy.CutBodies(n)
 		if e := rig.TryRestore(t, p.Via(proxy.Endpoint()), out); e.Code != 1 {
 			t.Errorf("exit code %d with every body cut after %d bytes, want 1", e.Code, n)
@@ -114,6 +114,18 @@ func TestRestoreCutInTheMiddleLeavesNothingAndThenWorks(t *testing.T) {
 		onlyIn(t, out)
 		proxy.Heal()
 	}
+	proxy.CutBodies(70_000) // pages come in pieces: it may get there, or not
+	switch e := rig.TryRestore(t, p.Via(proxy.Endpoint()), out); e.Code {
+	case 0:
+		onlyIn(t, out, filepath.Base(out))
+		testdb.SameDatabase(t, out, path)
+		wipe(t, out)
+	case 1:
+		onlyIn(t, out)
+	default:
+		t.Errorf("exit code %d", e.Code)
+	}
+	proxy.Heal()
 	if e := rig.TryRestore(t, p.Via(proxy.Endpoint()), out); e.Code != 0 {
 		t.Fatalf("exit code %d", e.Code)
 	}

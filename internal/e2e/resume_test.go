@@ -66,6 +66,7 @@ func TestReplicationGoesOnAtTheNextTXIDAfterARestore(t *testing.T) {
 				if err := os.Rename(restored, path); err != nil {
 					t.Fatal(err)
 				}
+				rig.ReplicateOnce(t, path, p) // before the application writes
 			}
 			before := p.Newest(t)
 			sidecar := rig.Replicate(t, path, p)
@@ -77,6 +78,24 @@ func TestReplicationGoesOnAtTheNextTXIDAfterARestore(t *testing.T) {
 			if round > 0 && len(p.Level(t, 9)) > 1 {
 				t.Errorf("a full copy was uploaded after the restore: %v", p.Files(t))
 			}
+		}
+	})
+}
+
+func TestApplicationWritesToARestoredDatabaseBeforeTheSidecarStarts(t *testing.T) {
+	everywhere(t, func(t *testing.T, p rig.Place) {
+		path, db := live(t, testdb.Options{})
+		commit(t, db, 10)
+		rig.ReplicateOnce(t, path, p)
+		for range 3 {
+			path = rig.Restore(t, p)
+			before := p.Newest(t)
+			testdb.StartWriter(t, path, modest(7)).Wait(t)
+			rig.ReplicateOnce(t, path, p)
+			if n := p.Newest(t); n != before+1 {
+				t.Errorf("the newest TXID is %d, want %d", n, before+1)
+			}
+			restoresEqual(t, p, path)
 		}
 	})
 }

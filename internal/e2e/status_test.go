@@ -22,27 +22,21 @@ func TestStatusTellsPositionsAndTheLastError(t *testing.T) {
 	sidecar := rig.Tidemark(t, p.Env, "replicate", "-config", conf)
 	commit(t, db, 20)
 	awaitFile(t, p)
-	status := func() string {
-		e := rig.Tidemark(t, nil, "status", "-json", "-socket", socket).Wait(t, rig.Limit)
-		if e.Code != 0 || !json.Valid([]byte(e.Output)) {
-			return fmt.Sprintf("exit code %d: %s", e.Code, e.Output)
-		}
-		return e.Output
-	}
 	rig.Eventually(t, rig.Limit, func(context.Context) error {
-		// Local and remote stand at the same transaction.
-		if s := status(); strings.Count(s, fmt.Sprintf("%016x", p.Newest(t))) < 2 {
-			return fmt.Errorf("TXID %d of the bucket is not local and remote position in %s", p.Newest(t), s)
+		d, err := status(t, socket)
+		if n := p.Newest(t); err == nil && (d.Captured.TXID != n || d.Uploaded.TXID != n || d.LagSeconds != 0 || d.Error != "") {
+			err = fmt.Errorf("status %+v, want everything at TXID %d", d, n)
 		}
-		return nil
+		return err
 	})
 	p.Server.Stop()
 	commit(t, db, 1)
 	rig.Eventually(t, rig.Limit, func(context.Context) error {
-		if s := status(); !strings.Contains(s, "refused") {
-			return fmt.Errorf("the refused connection is not in %s", s)
+		d, err := status(t, socket)
+		if err == nil && (d.Captured.TXID <= d.Uploaded.TXID || d.LagSeconds <= 0 || d.Error == "") {
+			err = fmt.Errorf("status %+v, want a lag and an error", d)
 		}
-		return nil
+		return err
 	})
 	p.Server.Start()
 	stop(t, sidecar)
@@ -54,4 +48,28 @@ func TestVersionNamesTheBundledSQLite(t *testing.T) {
 	if e.Code != 0 || !strings.Contains(strings.ToLower(e.Output), "sqlite 3.") {
 		t.Errorf("version exited with %d and printed %q", e.Code, e.Output)
 	}
+}
+
+type databaseStatus struct {
+	Path               string
+	Captured, Uploaded struct{ TXID uint64 }
+	LagSeconds         float64 `json:"lag_seconds"`
+	Error              string
+}
+
+// status asks a sidecar with one database.
+func status(t *testing.T, socket string) (d databaseStatus, err error) {
+	t.Helper()
+	e := rig.Tidemark(t, nil, "status", "-json", "-socket", socket).Wait(t, rig.Limit)
+	if e.Code != 0 {
+		return d, fmt.Errorf("status exited with %d: %s", e.Code, e.Output)
+	}
+	var sidecars []struct{ Databases []databaseStatus }
+	if err := json.Unmarshal([]byte(e.Output), &sidecars); err != nil {
+		return d, err
+	}
+	if len(sidecars) != 1 || len(sidecars[0].Databases) != 1 {
+		return d, fmt.Errorf("status of more or less than one database: %s", e.Output)
+	}
+	return sidecars[0].Databases[0], nil
 }

@@ -32,8 +32,10 @@ type Process struct {
 	took  time.Duration
 	log   string
 	peak  atomic.Int64
-	done  chan struct{}
-	group errgroup.Group
+	// expected: the test itself ended it by SIGKILL.
+	expected atomic.Bool
+	done     chan struct{}
+	group    errgroup.Group
 }
 
 // Start starts a program.
@@ -121,16 +123,13 @@ func (p *Process) cleanUp(t testing.TB) {
 	if err := p.group.Wait(); err != nil {
 		t.Errorf("wait for %s: %v", p.cmd.Path, err)
 	}
-	if !t.Failed() {
-		return
+	lines := 60
+	if p.expected.Load() {
+		lines = 8
 	}
-	lines := map[int]int{0: 5, -1: 15} // it ended well, or by our signal
-	code := p.cmd.ProcessState.ExitCode()
-	n, ok := lines[code]
-	if !ok {
-		n = 60
+	if code := p.cmd.ProcessState.ExitCode(); t.Failed() && code != 0 {
+		t.Logf("%s exited with %d; the end of its output:\n%s", p.cmd, code, p.tail(lines))
 	}
-	t.Logf("%s exited with %d; the end of its output:\n%s", p.cmd, code, p.tail(n))
 }
 
 func (p *Process) tail(lines int) string {
@@ -161,6 +160,7 @@ func (p *Process) Signal(t testing.TB, sig syscall.Signal) {
 // Kill ends the program with SIGKILL and waits for its end.
 func (p *Process) Kill(t testing.TB) {
 	t.Helper()
+	p.expected.Store(true)
 	p.Signal(t, syscall.SIGKILL)
 	p.Wait(t, time.Minute)
 }
