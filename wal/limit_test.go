@@ -70,7 +70,7 @@ func TestSegmentsOfAnySizeJoinToTheWhole(t *testing.T) {
 	log, base, want := sample(t)
 	h := header(t, log)
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for range 50 {
+	for range 20 {
 		image, mark, commits := base, h.Start(), 0
 		for more := true; more; {
 			limit := wal.Limit{Commits: rnd.IntN(4), Bytes: rnd.Int64N(100_000)}

@@ -91,11 +91,12 @@ func plainCommitted(log []byte, h wal.Header) wal.Segment {
 
 // borders returns the marks after each commit of a log, the start first.
 func borders(log []byte, h wal.Header) []wal.Mark {
-	size := frameHeaderSize + int(h.PageSize)
 	marks := []wal.Mark{h.Start()}
-	for end := headerSize + size; end <= len(log); end += size {
-		if s := plainCommitted(log[:end], h); s.To != marks[len(marks)-1] {
-			marks = append(marks, s.To)
+	for i := range plainCommitted(log, h).To.Frames {
+		b := log[wal.FrameOffset(i+1, h.PageSize)-frameHeaderSize:]
+		word := func(i int) uint32 { return binary.BigEndian.Uint32(b[4*i:]) }
+		if word(1) != 0 {
+			marks = append(marks, wal.Mark{Salt1: h.Salt1, Salt2: h.Salt2, Frames: i + 1, Sum: [2]uint32{word(4), word(5)}})
 		}
 	}
 	return marks
