@@ -18,10 +18,10 @@ import (
 func newPlainHistory(t testing.TB) *history {
 	h := newHistory(t, 4096)
 	h.plain = true
-	h.write(1, 1800)
-	b := h.commit(1500, 1500)
+	h.write(1, 600)
+	b := h.commit(580, 1800)
 	h.put(file(0, 2, 2), b)
-	h.write(3, 1700)
+	h.write(3, 590)
 	return h
 }
 
@@ -39,7 +39,7 @@ func TestFilesWithoutChecksumsAreRestored(t *testing.T) {
 func TestChecksumsMayBeginInTheMiddle(t *testing.T) {
 	h := newPlainHistory(t)
 	h.plain = false
-	h.write(2, 1650)
+	h.write(2, 570)
 	for _, txid := range []ltx.TXID{4, 6, 0} {
 		h.check(txid)
 	}
@@ -67,10 +67,10 @@ func TestDamageToAFileWithoutChecksumsIsFoundByItsOwn(t *testing.T) {
 func TestFramesOfTheOldFormAreRestored(t *testing.T) {
 	h := newHistory(t, 4096)
 	for _, h.plain = range []bool{true, false} {
-		b := h.commit(1400, 1400)
+		b := h.commit(600, 1800)
 		h.put(file(0, h.pos.TXID, h.pos.TXID), oldForm(t, b))
 	}
-	h.write(2, 1500)
+	h.write(2, 610)
 	for txid := range h.pos.TXID + 1 {
 		h.check(txid)
 	}

@@ -60,7 +60,7 @@ func TestWhatIsThereIsRefusedOrReplaced(t *testing.T) {
 }
 
 func TestNothingIsReplacedWhenTheRestoreFails(t *testing.T) {
-	h := newLargeHistory(t)
+	h := newLargeHistory(t, 600)
 	dir := t.TempDir()
 	place(t, dir, "app.db", "app.db-wal")
 	h.bucket.Inject(storagetest.Fault{Op: storagetest.Get, Effect: storagetest.CutBody, Bytes: 1, Keys: "ltx/0/*1.ltx"})
@@ -82,7 +82,7 @@ func TestNothingIsReplacedWhenTheRestoreFails(t *testing.T) {
 }
 
 func TestNothingIsLeftWhenTheContextEnds(t *testing.T) {
-	h := newLargeHistory(t)
+	h := newLargeHistory(t, 600)
 	stop := errors.New("stopped by a signal")
 	for _, when := range []string{"fetching", "checking"} {
 		dir := t.TempDir()
