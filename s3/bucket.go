@@ -23,6 +23,7 @@ import (
 // are open at a time, those of bodies being read included.
 type Bucket struct {
 	client   *sdk.Client
+	patient  aws.HTTPClient
 	creds    *chain
 	config   Config // complete
 	provider provider
@@ -33,16 +34,17 @@ type Bucket struct {
 // sends no request: whether the bucket answers shows at its first use.
 func Open(ctx context.Context, c Config) (*Bucket, error) {
 	c.Prefix = strings.Trim(c.Prefix, "/")
+	b := &Bucket{config: c}
 	err := c.Validate()
 	if err == nil {
-		b := &Bucket{}
-		if b.client, b.creds, b.config, err = connect(ctx, c); err == nil {
-			b.provider = providerOf(b.config.host())
-			b.single.Store(b.provider.noBatch)
-			return b, nil
-		}
+		err = b.connect(ctx)
 	}
-	return nil, fmt.Errorf("open bucket s3://%s/%s: %w", c.Bucket, c.Prefix, err)
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", b, err)
+	}
+	b.provider = providerOf(b.config.host())
+	b.single.Store(b.provider.noBatch)
+	return b, nil
 }
 
 // String returns the URL of bucket and prefix.

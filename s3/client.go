@@ -23,22 +23,24 @@ const (
 	dialTimeout    = 10 * time.Second
 	maxConnections = 256 // a request beyond waits for one to end
 	idleKept       = 32  // idle connections kept for reuse
+	patience       = 20  // times the idle timeout, for whilePatient
 )
 
-// connect builds the client of a validated configuration, and completes the
-// configuration with what the environment says.
-func connect(ctx context.Context, c Config) (*sdk.Client, *chain, Config, error) {
-	load := func(ctx context.Context) (aws.Config, error) { return loadAWS(ctx, c) }
+// connect gives b its client, and completes its configuration with what the
+// environment says.
+func (b *Bucket) connect(ctx context.Context) error {
+	load := func(ctx context.Context) (aws.Config, error) { return loadAWS(ctx, b.config) }
 	shared, err := load(ctx)
 	if err != nil {
-		return nil, nil, c, err
+		return err
 	}
-	resolved := sdk.NewFromConfig(shared).Options()
-	if c, err = c.complete(resolved); err != nil {
-		return nil, nil, c, err
+	c, err := b.config.complete(sdk.NewFromConfig(shared).Options())
+	if err != nil {
+		return err
 	}
 	creds := newChain(load, shared.Credentials)
-	client := sdk.NewFromConfig(shared, func(o *sdk.Options) {
+	b.config, b.creds = c, creds
+	b.client = sdk.NewFromConfig(shared, func(o *sdk.Options) {
 		o.Region, o.UsePathStyle = c.Region, *c.ForcePathStyle
 		if c.Endpoint != "" {
 			o.BaseEndpoint = &c.Endpoint
@@ -48,13 +50,18 @@ func connect(ctx context.Context, c Config) (*sdk.Client, *chain, Config, error)
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.DisableLogOutputChecksumValidationSkipped = true
-		// Frozen, it keeps its timeouts: the SDK has defaults of its own for it.
+		// Frozen, they keep their timeouts: the SDK has defaults of its own.
 		if client, ok := shared.HTTPClient.(*awshttp.BuildableClient); ok {
 			o.HTTPClient = client.Freeze()
+			b.patient = client.WithTransportOptions(silence(patience * c.IdleTimeout)).Freeze()
 		}
 	})
-	return client, creds, c, nil
+	return nil
 }
+
+// whilePatient is for the one request that a service may answer late: some put
+// the parts of an upload together before they say a word.
+func (b *Bucket) whilePatient(o *sdk.Options) { o.HTTPClient = b.patient }
 
 func loadAWS(ctx context.Context, c Config) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{config.WithHTTPClient(httpClient(c.IdleTimeout))}
@@ -75,18 +82,8 @@ func loadAWS(ctx context.Context, c Config) (aws.Config, error) {
 // httpClient starts from the system's certificates; the SDK adds those of
 // AWS_CA_BUNDLE to them.
 func httpClient(idle time.Duration) *awshttp.BuildableClient {
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
-	return awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(func(t *http.Transport) {
-		t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, network, addr)
-			if err != nil {
-				return nil, err
-			}
-			return &idleConn{Conn: conn, idle: idle}, nil
-		}
+	return awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(silence(idle), func(t *http.Transport) {
 		t.TLSHandshakeTimeout = dialTimeout
-		t.ResponseHeaderTimeout = idle
-		t.IdleConnTimeout = idle
 		t.MaxConnsPerHost = maxConnections
 		t.MaxIdleConnsPerHost = idleKept
 		// One connection a request: a stalled one holds up no other.
@@ -96,6 +93,22 @@ func httpClient(idle time.Duration) *awshttp.BuildableClient {
 			t.TLSClientConfig.RootCAs = pool
 		}
 	})
+}
+
+// silence sets how long a connection may bring nothing.
+func silence(limit time.Duration) func(*http.Transport) {
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
+	return func(t *http.Transport) {
+		t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return &idleConn{Conn: conn, idle: limit}, nil
+		}
+		t.ResponseHeaderTimeout = limit
+		t.IdleConnTimeout = limit
+	}
 }
 
 // idleConn gives up when no byte moved in either direction for a while.
@@ -124,7 +137,7 @@ func (c *idleConn) Write(p []byte) (int, error) {
 func (c Config) complete(options sdk.Options) (Config, error) {
 	if c.Endpoint == "" && options.BaseEndpoint != nil {
 		c.Endpoint = *options.BaseEndpoint
-		if err := checkEndpoint(c.Endpoint, c.Bucket); err != nil {
+		if err := c.checkEndpoint(); err != nil {
 			return c, fmt.Errorf("from AWS_ENDPOINT_URL or the AWS profile: %w", err)
 		}
 	}

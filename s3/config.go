@@ -70,7 +70,7 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.Endpoint != "" {
-		errs = append(errs, checkEndpoint(c.Endpoint, c.Bucket))
+		errs = append(errs, c.checkEndpoint())
 	}
 	if (c.AccessKeyID == "") != (c.SecretAccessKey == "") {
 		errs = append(errs, errors.New("access-key-id and secret-access-key belong together: set both, or neither to use the AWS environment"))
@@ -103,7 +103,8 @@ func checkBucket(name string) error {
 }
 
 // checkEndpoint also guards against an endpoint that repeats the bucket.
-func checkEndpoint(endpoint, bucket string) error {
+func (c Config) checkEndpoint() error {
+	endpoint := c.Endpoint
 	if !strings.HasPrefix(endpoint, "http://") && !strings.HasPrefix(endpoint, "https://") {
 		host, _, _ := strings.Cut(endpoint, "/")
 		if strings.Contains(endpoint, "://") || strings.Contains(endpoint, "@") {
@@ -121,8 +122,12 @@ func checkEndpoint(endpoint, bucket string) error {
 	if u.RawQuery != "" || u.Fragment != "" {
 		return fmt.Errorf("endpoint %q: wants no query and no fragment", endpoint)
 	}
-	if bucket != "" && (strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/"+bucket) || strings.HasPrefix(u.Host, bucket+".")) {
-		return fmt.Errorf("endpoint %q already names the bucket %s: leave it out of the endpoint", endpoint, bucket)
+	if strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/"+c.Bucket) {
+		return fmt.Errorf("endpoint %q already names the bucket %s: leave it out of the endpoint", endpoint, c.Bucket)
+	}
+	if strings.HasPrefix(u.Host, c.Bucket+".") && c.ForcePathStyle == nil {
+		return fmt.Errorf("endpoint %q already names the bucket %s: leave it out of the endpoint, "+
+			"or, if the server is really called so, set force-path-style", endpoint, c.Bucket)
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (u *upload) complete(ctx context.Context, parts []types.CompletedPart, cond
 	in.IfNoneMatch, in.IfMatch = conditions(cond)
 	var out *sdk.CompleteMultipartUploadOutput
 	err := u.b.try(ctx, func() (err error) {
-		out, err = u.b.client.CompleteMultipartUpload(ctx, in)
+		out, err = u.b.client.CompleteMultipartUpload(ctx, in, u.b.whilePatient)
 		return err
 	})
 	if err != nil {

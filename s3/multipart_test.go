@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -132,6 +133,30 @@ func TestFailedUploadIsAborted(t *testing.T) {
 	p.Heal()
 	if _, err := load(t, b, "a"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("got %v, want that nothing was stored", err)
+	}
+}
+
+// Some services say nothing until they have put all parts together.
+func TestEndOfAnUploadMayTakeLong(t *testing.T) {
+	p := testbucket.NewProxy(t, testbucket.Gateway(t).Endpoint())
+	b := open(t, p.URL("p")+"&part-size=5MiB&idle-timeout=500ms")
+	p.Inject(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && !r.URL.Query().Has("uploads") {
+				select {
+				case <-r.Context().Done():
+					return
+				case <-time.After(time.Second):
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	if _, err := b.Put(t.Context(), "a", bytes.NewReader(numbered(6<<20)), storage.Condition{Absent: true}); err != nil {
+		t.Error(err)
+	}
+	if got := p.Requests("POST"); got != 2 {
+		t.Errorf("%d requests to begin and end the upload, want 2", got)
 	}
 }
 

@@ -19,6 +19,8 @@ func TestURLsAreRead(t *testing.T) {
 			Bucket: "bucket", Prefix: "p", Endpoint: "http://127.0.0.1:7070", Region: "us-east-1", ForcePathStyle: &yes},
 		"s3://bucket/p?endpoint=https%3A%2F%2Fhost%2F&forcePathStyle=false": {
 			Bucket: "bucket", Prefix: "p", Endpoint: "https://host/", ForcePathStyle: &no},
+		"s3://backup/p?endpoint=https://backup.host.com&force-path-style=true": {
+			Bucket: "backup", Prefix: "p", Endpoint: "https://backup.host.com", ForcePathStyle: &yes},
 		"s3://my.bucket/p?endpoint=https://s3.eu-west-1.amazonaws.com": {
 			Bucket: "my.bucket", Prefix: "p", Endpoint: "https://s3.eu-west-1.amazonaws.com"},
 		"s3://bucket?part-size=6MiB&concurrency=2&idleTimeout=5s": {
