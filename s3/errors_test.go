@@ -50,8 +50,8 @@ func TestErrorsSayWhatAndWhere(t *testing.T) {
 				t.Errorf("%s: %s: %q does not name the object", c.name, call, err)
 			}
 			for _, sentinel := range []error{storage.ErrNotFound, storage.ErrForbidden, storage.ErrPrecondition} {
-				if errors.Is(err, sentinel) != (sentinel == c.want) {
-					t.Errorf("%s: %s: %v is %v: %t", c.name, call, err, sentinel, !errors.Is(err, c.want))
+				if errors.Is(err, sentinel) != errors.Is(c.want, sentinel) {
+					t.Errorf("%s: %s: %v is %v: %t", c.name, call, err, sentinel, errors.Is(err, sentinel))
 				}
 			}
 			if strings.Contains(err.Error(), testbucket.SecretKey) {

@@ -24,7 +24,7 @@ func pages(t *testing.T, next http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("continuation-token") == "" {
-			fmt.Fprintf(w, listing, "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"+contents("p/1"))
+			_, _ = fmt.Fprintf(w, listing, "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"+contents("p/1"))
 			return
 		}
 		next(w, r)

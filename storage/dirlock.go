@@ -26,7 +26,7 @@ func lock(ctx context.Context, root *os.Root, dir string, mode int) (unlock func
 	for {
 		err := flock(f, mode|syscall.LOCK_NB)
 		if err == nil {
-			return func() { f.Close() }, nil
+			return func() { _ = f.Close() }, nil // which ends the lock
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
