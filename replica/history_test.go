@@ -21,7 +21,6 @@ type history struct {
 	*replica.Replica
 	t        testing.TB
 	bucket   *storagetest.Faulty
-	layout   replica.Layout
 	random   *rand.Rand
 	pageSize uint32
 	plain    bool   // files carry no database checksums

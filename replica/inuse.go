@@ -34,7 +34,7 @@ func checkUnused(path string) error {
 }
 
 func checkUnlocked(name string, start, length int64) error {
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -73,14 +73,15 @@ func Restore(ctx context.Context, r *Replica, o RestoreOptions) (RestoreResult, 
 
 func restore(ctx context.Context, r *Replica, t *target, o RestoreOptions) (RestoreResult, error) {
 	// Without a plan not even a temporary file is made.
-	if _, err := r.plan(ctx, o.TXID, nil); err != nil {
+	plan, err := r.plan(ctx, o.TXID, nil)
+	if err != nil {
 		return RestoreResult{}, err
 	}
 	temp, err := t.open()
 	if err != nil {
 		return RestoreResult{}, err
 	}
-	a, files, err := r.assemble(ctx, temp, o)
+	a, files, err := r.assemble(ctx, temp, o, plan)
 	if err != nil {
 		return RestoreResult{}, err
 	}
@@ -93,15 +94,13 @@ func restore(ctx context.Context, r *Replica, t *target, o RestoreOptions) (Rest
 }
 
 // assemble fills out, planning again when files vanish or turn out damaged.
-func (r *Replica) assemble(ctx context.Context, out *os.File, o RestoreOptions) (*assembly, int, error) {
+func (r *Replica) assemble(
+	ctx context.Context, out *os.File, o RestoreOptions, plan []ltx.FileInfo,
+) (*assembly, int, error) {
 	damaged := map[string]error{}
 	for vanished := 0; ; {
-		plan, err := r.plan(ctx, o.TXID, damaged)
-		if err != nil {
-			return nil, 0, err
-		}
 		a := &assembly{replica: r, out: out, jobs: o.Parallelism, progress: o.Progress}
-		err = a.run(ctx, plan)
+		err := a.run(ctx, plan)
 		var d *damagedError
 		switch {
 		case err == nil:
@@ -117,6 +116,9 @@ func (r *Replica) assemble(ctx context.Context, out *os.File, o RestoreOptions) 
 		case errors.Is(err, storage.ErrNotFound) && vanished < replans:
 			vanished++
 		default:
+			return nil, 0, err
+		}
+		if plan, err = r.plan(ctx, o.TXID, damaged); err != nil {
 			return nil, 0, err
 		}
 	}

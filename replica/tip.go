@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/storage"
 )
@@ -87,12 +89,11 @@ func (r *Replica) ends(ctx context.Context, f ltx.FileInfo) (ltx.Header, ltx.Tra
 	if err := r.checkSize(f); err != nil {
 		return ltx.Header{}, ltx.Trailer{}, err
 	}
-	head, err := r.part(ctx, f, storage.Range{Length: ltx.HeaderSize})
-	if err != nil {
-		return ltx.Header{}, ltx.Trailer{}, err
-	}
-	tail, err := r.part(ctx, f, storage.Range{Offset: f.Size - ltx.TrailerSize, Length: ltx.TrailerSize})
-	if err != nil {
+	head, tail := make([]byte, ltx.HeaderSize), make([]byte, ltx.TrailerSize)
+	g, fetchCtx := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.fetch(fetchCtx, f, head, 0) })
+	g.Go(func() error { return r.fetch(fetchCtx, f, tail, f.Size-ltx.TrailerSize) })
+	if err := g.Wait(); err != nil {
 		return ltx.Header{}, ltx.Trailer{}, err
 	}
 	h, err := r.header(f, head)
@@ -132,12 +133,6 @@ func (r *Replica) checkSize(f ltx.FileInfo) error {
 		return fmt.Errorf("read %s: %w: %d bytes are too short for a file", r.Key(f), ltx.ErrCorrupt, f.Size)
 	}
 	return nil
-}
-
-// part reads a part of a file, whole or with an error.
-func (r *Replica) part(ctx context.Context, f ltx.FileInfo, part storage.Range) ([]byte, error) {
-	b := make([]byte, part.Length)
-	return b, r.fetch(ctx, f, b, part.Offset)
 }
 
 // matchTrailer checks that header and trailer agree on whether the file
