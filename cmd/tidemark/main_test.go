@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"until": until, "waitfor": waitFor, "code": code,
+			"until": until, "waitfor": waitFor, "code": code, "signal": signalAll,
 		},
 	})
 }
@@ -77,6 +78,19 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// signalAll SIGNAL sends a signal to what runs in the background.
+func signalAll(ts *testscript.TestScript, neg bool, args []string) {
+	number := map[string]syscall.Signal{
+		"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL, "HUP": syscall.SIGHUP, "USR1": syscall.SIGUSR1,
+	}
+	if neg || len(args) != 1 || number[args[0]] == 0 {
+		ts.Fatalf("usage: signal TERM|INT|KILL|HUP|USR1")
+	}
+	for _, cmd := range ts.BackgroundCmds() {
+		ts.Check(cmd.Process.Signal(number[args[0]]))
+	}
+}
+
 // waitFor FILE waits for a file to exist.
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
@@ -91,7 +105,7 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 
 // poll repeats check until it succeeds or patience ends.
 func poll(check func() error) error {
-	tick := time.NewTicker(10 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); ; <-tick.C {
 		if err := check(); err == nil || time.Now().After(deadline) {
