@@ -141,6 +141,8 @@ func BenchmarkRestore(b *testing.B) {
 		if _, err := replica.Restore(b.Context(), h.Replica, replica.RestoreOptions{Path: path}); err != nil {
 			b.Fatal(err)
 		}
-		os.Remove(path)
+		if err := os.Remove(path); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

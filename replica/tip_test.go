@@ -88,8 +88,11 @@ func TestFilesListsOneLevelAndIgnoresForeignNames(t *testing.T) {
 	h := newHistory(t, 512)
 	h.write(3, 5)
 	h.put(file(1, 2, 3), []byte("x"))
-	h.bucket.Put(t.Context(), "ltx/0/readme.txt", strings.NewReader("x"), storage.Condition{})
-	h.bucket.Put(t.Context(), "lease.json", strings.NewReader("x"), storage.Condition{})
+	for _, foreign := range []string{"ltx/0/readme.txt", "lease.json"} {
+		if _, err := h.bucket.Put(t.Context(), foreign, strings.NewReader("x"), storage.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	files, err := h.Files(t.Context(), 0)
 	if err != nil || len(files) != 3 || files[0].Min != 1 || files[2].Max != 3 || files[1].ModTime.IsZero() {
 		t.Errorf("level 0: got %+v, %v", files, err)
