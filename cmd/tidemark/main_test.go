@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/demo"
+	"github.com/tidemark-io/tidemark/internal/testbucket"
 )
 
 // patience is how long a script waits for what must happen.
@@ -26,21 +28,32 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+	testscript.Run(t, parameters("testdata", nil))
+}
+
+func TestScriptsOnS3(t *testing.T) {
+	server := testbucket.Gateway(t)
+	empty := server.URL("lake/empty")
+	env := append(server.Env(), "URL="+server.URL("lake/db"), "OTHER="+server.URL("lake/other"), "EMPTY="+empty,
+		"SECRET="+testbucket.SecretKey,
+		"NOBUCKET="+strings.Replace(empty, "//"+testbucket.Bucket, "//no-such-bucket", 1))
+	testscript.Run(t, parameters(filepath.Join("testdata", "s3"), env))
+}
+
+func parameters(dir string, env []string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
-			for _, name := range []string{"LOG_LEVEL", "TIDEMARK_CONFIG"} {
-				e.Setenv(name, "")
-			}
-			e.Setenv("XDG_RUNTIME_DIR", filepath.Join(e.WorkDir, "run"))
+			e.Vars = append(append(e.Vars, env...),
+				"LOG_LEVEL=", configVariable+"=", "XDG_RUNTIME_DIR="+filepath.Join(e.WorkDir, "run"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"until": until, "waitfor": waitFor, "code": code, "signal": signalAll,
 		},
-	})
+	}
 }
 
 // until REGEXP PROGRAM ARGS... runs a program again and again until it ends

@@ -23,6 +23,7 @@ type replicated struct {
 	log     *slog.Logger
 	replica *replica.Replica
 	opened  chan struct{} // closed once parts are there
+	use     sync.RWMutex  // held to read while parts work, to write to close them
 
 	mu          sync.Mutex
 	parts       *parts
@@ -30,7 +31,6 @@ type replicated struct {
 	err         error       // why the last attempt to run ended
 	stopCapture context.CancelFunc
 	stopping    bool
-	closed      bool
 }
 
 // parts are what a database needs to run.
@@ -38,6 +38,7 @@ type parts struct {
 	capturer *capture.Capturer
 	source   *source
 	uploader *replica.Uploader
+	closed   bool // guarded by replicated.mu
 }
 
 // newReplicated starts nothing and sends nothing, but finds settings that can
@@ -80,11 +81,14 @@ func (d *replicated) attempt(ctx context.Context) error {
 	if err == nil {
 		err = d.work(ctx)
 	}
+	fenced := isFenced(err)
+	if fenced { // nobody may hold up the application's WAL for nothing
+		err = errors.Join(err, d.Close())
+	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.err = err
-	if isFenced(err) {
-		err = errors.Join(err, d.closeParts()) // nobody may hold up the application's WAL for nothing
+	d.mu.Unlock()
+	if fenced {
 		return loop.Fatal(fmt.Errorf("database %s: %w", d.cfg.Path, err))
 	}
 	return err
@@ -149,17 +153,19 @@ func (d *replicated) Finish(ctx context.Context) error {
 	return fmt.Errorf("database %s: the last commit is not on %s: %w", d.cfg.Path, d.place, d.reason(err))
 }
 
-// Close gives the database and its state free.
+// Close gives the database and its state free. Only Report may be called then.
 func (d *replicated) Close() error {
+	d.use.Lock()
+	defer d.use.Unlock()
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.closeParts()
-}
-
-func (d *replicated) closeParts() error {
-	if d.parts == nil || d.closed {
+	p := d.parts
+	done := p == nil || p.closed
+	if !done {
+		p.closed = true
+	}
+	d.mu.Unlock()
+	if done {
 		return nil
 	}
-	d.closed = true
-	return d.parts.capturer.Close()
+	return p.capturer.Close()
 }

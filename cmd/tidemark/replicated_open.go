@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -64,7 +65,9 @@ func (d *replicated) restoreIfMissing(ctx context.Context) error {
 	result, err := replica.Restore(ctx, d.replica, restoreOptions(d.cfg.Path))
 	if errors.Is(err, replica.ErrNoBackup) {
 		d.log.Info("nothing to restore", "replica", d.place.String())
-		return nil
+		// Whoever makes the database may make its directory, but the state
+		// beside it is there first.
+		return os.MkdirAll(filepath.Dir(d.cfg.Path), 0o755)
 	}
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", d.cfg.Path, err)
@@ -75,9 +78,15 @@ func (d *replicated) restoreIfMissing(ctx context.Context) error {
 
 // drain captures until it succeeds, then uploads until nothing is left.
 func (d *replicated) drain(ctx context.Context) error {
+	d.use.RLock()
+	defer d.use.RUnlock()
 	d.mu.Lock()
 	p := d.parts
+	closed := p.closed
 	d.mu.Unlock()
+	if closed {
+		return replica.ErrFenced
+	}
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		return struct{}{}, p.capturer.Capture(ctx)
 	}, backoff.WithMaxElapsedTime(0))

@@ -29,6 +29,8 @@ type signals struct {
 // catchSignals begins to catch what stops a process, and more for a child.
 func catchSignals(stop, abort context.CancelCauseFunc, more ...os.Signal) *signals {
 	s := &signals{received: make(chan os.Signal, 8), child: make(chan os.Signal, 8), stop: stop, abort: abort}
+	// A log that nobody reads any more ends no replication.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signal.Notify(s.received, append(more, syscall.SIGINT, syscall.SIGTERM)...)
 	return s
 }
