@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
 )
 
 const (
@@ -64,7 +65,10 @@ func (b *Bucket) connect(ctx context.Context) error {
 func (b *Bucket) whilePatient(o *sdk.Options) { o.HTTPClient = b.patient }
 
 func loadAWS(ctx context.Context, c Config) (aws.Config, error) {
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(httpClient(c.IdleTimeout))}
+	options := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(httpClient(c.IdleTimeout)),
+		config.WithLogger(logging.Nop{}), // what matters comes back as an error
+	}
 	if c.Region != "" {
 		options = append(options, config.WithRegion(c.Region))
 	}
