@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,9 @@ import (
 	"github.com/mattn/go-sqlite3"
 	"github.com/urfave/cli/v2"
 )
+
+// version is set when a release is linked, with -X main.version=v1.2.3.
+var version string
 
 // versions names what a binary is made of.
 type versions struct {
@@ -38,11 +42,12 @@ func versionCommand() *cli.Command {
 }
 
 func currentVersions() versions {
-	v := versions{Tidemark: "devel", Go: runtime.Version()}
+	v := versions{Tidemark: version, Go: runtime.Version()}
 	v.SQLite, _, _ = sqlite3.Version()
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+	if info, ok := debug.ReadBuildInfo(); ok && v.Tidemark == "" {
 		v.Tidemark = info.Main.Version
 	}
+	v.Tidemark = cmp.Or(v.Tidemark, "devel")
 	return v
 }
 
