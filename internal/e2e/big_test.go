@@ -28,6 +28,7 @@ func grow(t *testing.T, db *sql.DB, pageSize, size int64) {
 func TestDatabaseBeyondTheLockPage(t *testing.T) {
 	for _, pageSize := range []int64{4096, 65536} {
 		t.Run(fmt.Sprint(pageSize), func(t *testing.T) {
+			t.Parallel()
 			p := rig.Directory(t)
 			path, db := live(t, testdb.Options{PageSize: int(pageSize), JournalMode: "OFF"})
 			testdb.Exec(t, db, "PRAGMA synchronous=OFF", "CREATE TABLE big (b)")

@@ -19,6 +19,7 @@ const giant = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHER
 	INSERT INTO giant SELECT randomblob(1000000) FROM n`
 
 func TestGiantTransactionNeedsLittleMemoryAndIsPublishedWhenCommitted(t *testing.T) {
+	t.Parallel()
 	p := rig.Directory(t)
 	path, db := live(t, testdb.Options{})
 	testdb.Exec(t, db, "CREATE TABLE giant (b)")
@@ -51,6 +52,7 @@ func TestGiantTransactionNeedsLittleMemoryAndIsPublishedWhenCommitted(t *testing
 }
 
 func TestGiantTransactionMadeWhileTheSidecarWasDown(t *testing.T) {
+	t.Parallel()
 	p := rig.Directory(t)
 	path, db := live(t, testdb.Options{})
 	testdb.Exec(t, db, "CREATE TABLE giant (b)")
@@ -69,6 +71,7 @@ func TestGiantTransactionMadeWhileTheSidecarWasDown(t *testing.T) {
 }
 
 func TestOpenTransactionIsNeverPublished(t *testing.T) {
+	t.Parallel()
 	p := rig.Directory(t)
 	path, db := live(t, testdb.Options{})
 	commit(t, db, 5)

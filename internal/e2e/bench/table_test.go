@@ -34,7 +34,15 @@ func printTable(title string, rows []row) {
 		if r.figures[0] != 0 && r.figures[1] != 0 {
 			gain = fmt.Sprintf("%.1f x", r.ratio())
 		}
-		fmt.Fprintf(w, "%s\t%.4g %s\t%.4g %s\t%s\t%s\t\n", r.name, r.figures[0], r.unit, r.figures[1], r.unit, gain, r.aim)
+		fmt.Fprintf(w, "%s\t%s %s\t%s %s\t%s\t%s\t\n", r.name, show(r.figures[0]), r.unit, show(r.figures[1]), r.unit, gain, r.aim)
 	}
 	w.Flush()
+}
+
+// show writes three digits, or the whole number where there are more.
+func show(f float64) string {
+	if f >= 100 {
+		return fmt.Sprintf("%.0f", f)
+	}
+	return fmt.Sprintf("%.3g", f)
 }

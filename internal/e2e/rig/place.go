@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -61,7 +62,14 @@ type File struct {
 	Level    int
 	Min, Max uint64
 	Size     int64
+	path     string
 }
+
+// Name returns the last element of its key.
+func (f File) Name() string { return fmt.Sprintf("%016x-%016x.ltx", f.Min, f.Max) }
+
+// Path returns where it is stored on this machine.
+func (f File) Path() string { return f.path }
 
 // Files returns the files that are stored, those of a level in order.
 func (p Place) Files(t testing.TB) []File {
@@ -105,7 +113,7 @@ func appendFile(t testing.TB, out []File, key string, size int64) []File {
 	if m == nil {
 		return out
 	}
-	f := File{Size: size}
+	f := File{Size: size, path: key}
 	level, err := strconv.ParseInt(m[1], 16, 32)
 	if err != nil {
 		t.Fatal(err)
