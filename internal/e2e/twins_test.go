@@ -39,14 +39,16 @@ func TestTwoDatabasesOnOnePrefixNeverMix(t *testing.T) {
 	everywhere(t, func(t *testing.T, p rig.Place) {
 		a, dbA := live(t, testdb.Options{})
 		b, dbB := live(t, testdb.Options{})
+		testdb.Exec(t, dbA, "CREATE TABLE still (b)", "INSERT INTO still VALUES (randomblob(500000))")
 		commit(t, dbA, 10)
 		sidecarA := rig.Replicate(t, a, p)
 		awaitFile(t, p)
+		before := p.Newest(t)
 		// B begins where A is, and then both go on.
 		load := testdb.Load{Seed: 77, Commits: 90, Payload: 300, Churn: 3, Body: 900}
 		testdb.StartWriter(t, b, load).Wait(t)
 		sidecarB := rig.Replicate(t, b, p)
-		awaitTXID(t, p, p.Newest(t)+1)
+		awaitTXID(t, p, before+1)
 		commit(t, dbA, 20)
 		load.Commits = 5
 		testdb.StartWriter(t, b, load).Wait(t)
