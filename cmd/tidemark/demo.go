@@ -84,7 +84,7 @@ func runDemo(ctx context.Context, c *cli.Context) (err error) {
 }
 
 func (d *demonstration) say(format string, args ...any) {
-	fmt.Fprintf(d.out, format+"\n", args...)
+	_, _ = fmt.Fprintf(d.out, format+"\n", args...)
 }
 
 // below adds an element to the path of a URL that may have a query.

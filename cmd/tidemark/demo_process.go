@@ -31,7 +31,9 @@ func demoWriterCommand() *cli.Command {
 			}
 			ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			return demo.Write(ctx, args[0], 5*time.Millisecond, func(n int64) { fmt.Fprintln(c.App.Writer, n) })
+			return demo.Write(ctx, args[0], 5*time.Millisecond, func(n int64) {
+				_, _ = fmt.Fprintln(c.App.Writer, n)
+			})
 		},
 	}
 }

@@ -42,7 +42,7 @@ func (p *progress) update(done, total int64) {
 	}
 	if now := time.Now(); now.Sub(p.last) >= progressPause {
 		p.last = now
-		fmt.Fprintf(p.out, "restored %s of %s\n", humanize.IBytes(uint64(done)), humanize.IBytes(uint64(total)))
+		_, _ = fmt.Fprintf(p.out, "restored %s of %s\n", humanize.IBytes(uint64(done)), humanize.IBytes(uint64(total)))
 	}
 }
 

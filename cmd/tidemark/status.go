@@ -93,13 +93,16 @@ func onlyDatabase(reports []Report, path string) ([]Report, error) {
 }
 
 func printStatus(w io.Writer, reports []Report) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "DATABASE\tREPLICA\tCAPTURED\tUPLOADED\tLAG\tSTATE\tERROR")
+	rows := "DATABASE\tREPLICA\tCAPTURED\tUPLOADED\tLAG\tSTATE\tERROR\n"
 	for _, r := range reports {
 		for _, d := range r.Databases {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Path, d.Replica,
+			rows += fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Path, d.Replica,
 				showTXID(d.Captured), showTXID(d.Uploaded), showLag(d.LagSeconds), d.State, orDash(d.Error))
 		}
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(table, rows); err != nil {
+		return err
 	}
 	return table.Flush()
 }

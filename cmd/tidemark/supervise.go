@@ -32,21 +32,22 @@ func (s *supervisor) Run(ctx context.Context) error {
 		more = []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
 	}
 	caught := catchSignals(stop, abort, more...)
-	done, result := make(chan struct{}), make(chan error, 1)
+	done := make(chan struct{})
+	var result error // once done is closed
 	var group errgroup.Group
 	group.Go(func() error { return caught.Run(done) })
 	group.Go(func() error {
 		defer close(done)
-		result <- s.phases(hard, soft, caught)
+		result = s.phases(hard, soft, caught)
 		return nil
 	})
 	select {
-	case err := <-result:
-		return errors.Join(err, group.Wait())
+	case <-done:
+		return errors.Join(result, group.Wait())
 	case <-hard.Done():
 	}
 	select { // what can be closed in order, is
-	case <-result:
+	case <-done:
 	case <-time.After(time.Second):
 	}
 	return context.Cause(hard)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the driver
@@ -63,7 +64,7 @@ func with(path string, do func(*sql.DB) error) error {
 func link(before []byte, n int64, payload []byte) []byte {
 	h := sha256.New()
 	h.Write(before)
-	fmt.Fprintf(h, "%d", n)
+	h.Write(strconv.AppendInt(nil, n, 10))
 	h.Write(payload)
 	return h.Sum(nil)
 }

@@ -75,7 +75,7 @@ func (p *Picture) dump(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(h, "%q", definitions)
+	h.Write(fmt.Appendf(nil, "%q", definitions))
 	for _, table := range tables {
 		if err := dumpTable(ctx, db, table, h); err != nil {
 			return fmt.Errorf("dump %s: %w", table, err)
@@ -103,7 +103,7 @@ func dumpTable(ctx context.Context, db *sql.DB, table string, h hash.Hash) error
 		if err := rows.Scan(targets...); err != nil {
 			return err
 		}
-		fmt.Fprintf(h, "%s%q\n", table, fmt.Sprintf("%#v", values))
+		h.Write(fmt.Appendf(nil, "%s%#v\n", table, values))
 	}
 	return rows.Err()
 }

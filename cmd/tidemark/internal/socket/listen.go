@@ -61,7 +61,7 @@ func bind(path string, mode fs.FileMode) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(scratch)
+	defer func() { _ = os.RemoveAll(scratch) }()
 	name := filepath.Join(scratch, "s")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
@@ -96,7 +96,7 @@ func vacant(path string) error {
 	case info.Mode().Type() != fs.ModeSocket:
 		return fmt.Errorf("socket %s: another kind of file is there; remove it or choose another path", path)
 	case alive(path):
-		return fmt.Errorf("%w: %s answers on %s; stop it or choose another path with socket:", ErrInUse, owner(path), path)
+		return fmt.Errorf("%w: %s answers on %s; stop it or choose another path", ErrInUse, owner(path), path)
 	}
 	return nil
 }
