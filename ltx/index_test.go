@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/pierrec/lz4/v4"
+
 	"github.com/tidemark-io/tidemark/ltx"
 )
 
@@ -33,7 +35,7 @@ func TestIndexNamesEachFrame(t *testing.T) {
 		"many": fileOf(9, 512, 20000, pgnos...), "few": fileOf(9, 4096, 9, 1, 2, 8), "none": fileOf(9, 512, 4),
 		"around the lock page": files(65536)["around the lock page"],
 	} {
-		for form, b := range map[string][]byte{"new": encode(t, s), "old": oldForm(t, s)} {
+		for form, b := range map[string][]byte{"new": encode(t, s), "old": oldForm(t, s, lz4.BlockSizeOption(lz4.Block64Kb))} {
 			all, err := entries(b)
 			if err != nil {
 				t.Fatal(err)
