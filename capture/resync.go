@@ -15,8 +15,13 @@ func (c *Capturer) resync(ctx context.Context, reason string) error {
 		return err
 	}
 	sums := c.st.sums
-	if sums.PageSize() != c.cur.db.pageSize || c.position().IsZero() || sums.Interrupted() {
-		return c.base(ctx, im, c.position().TXID+1)
+	same := sums.PageSize() == c.cur.db.pageSize
+	if !same || c.position().IsZero() || sums.Interrupted() {
+		after := c.position()
+		if !same {
+			after.PostApplyChecksum = 0 // pages of another size cannot continue it
+		}
+		return c.base(ctx, im, after)
 	}
 	diff := &difference{c: c, pages: im.pages, total: c.position().PostApplyChecksum}
 	defer diff.discard()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/internal/testdb"
+	"github.com/tidemark-io/tidemark/ltx"
 )
 
 const fill = "INSERT INTO t SELECT randomblob(900) FROM (WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<2000) SELECT i FROM c)"
@@ -113,7 +114,7 @@ func TestALostStateDirectoryCostsNothingWhenTheReplicaIsEqual(t *testing.T) {
 	}
 }
 
-func TestALostStateDirectoryGetsANewBaseBehindTheTip(t *testing.T) {
+func TestALostStateDirectoryGetsAFullCopyThatContinuesTheChain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	db := testdb.Create(t, path, testdb.Options{})
 	testdb.Exec(t, db, "CREATE TABLE t(x)", fill)
@@ -126,6 +127,51 @@ func TestALostStateDirectoryGetsANewBaseBehindTheTip(t *testing.T) {
 		t.Fatal(err)
 	}
 	testdb.Exec(t, db, "INSERT INTO t VALUES(1)")
+	c = capturer(t, path, m)
+	step(t, c)
+	m.drain(c.Spool())
+	shut(t, c)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.equals(path)
+	if n := len(m.files); n != 2 || m.files[1].Level != 0 || m.files[1].Min != 2 {
+		t.Errorf("files %v, want a level-0 file 2-2", m.files)
+	}
+}
+
+func TestAReplicaWithoutChecksumsGetsABaseThatStartsTheChain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.db")
+	db := testdb.Create(t, path, testdb.Options{})
+	testdb.Exec(t, db, "CREATE TABLE t(x)", fill)
+	m := newModel(t)
+	m.tip = capture.Tip{Pos: ltx.Pos{TXID: 7}, PageSize: 4096, Pages: 3}
+	c := capturer(t, path, m)
+	step(t, c)
+	m.drain(c.Spool())
+	testdb.Exec(t, db, "INSERT INTO t VALUES(1)")
+	step(t, c)
+	m.drain(c.Spool())
+	shut(t, c)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.equals(path)
+	if n := len(m.files); n != 2 || m.files[0].Min != 1 || m.files[0].Max != 8 || m.files[1].Min != 9 {
+		t.Errorf("files %v, want a base 1-8 and 9-9", m.files)
+	}
+}
+
+func TestAPageSizeChangeStartsANewBase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.db")
+	db := testdb.Create(t, path, testdb.Options{})
+	testdb.Exec(t, db, "CREATE TABLE t(x)", fill)
+	m := newModel(t)
+	c := capturer(t, path, m)
+	step(t, c)
+	m.drain(c.Spool())
+	shut(t, c)
+	testdb.Exec(t, db, "PRAGMA journal_mode=DELETE", "PRAGMA page_size=8192", "VACUUM", "PRAGMA journal_mode=WAL", "INSERT INTO t VALUES(1)")
 	c = capturer(t, path, m)
 	step(t, c)
 	m.drain(c.Spool())

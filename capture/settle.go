@@ -60,7 +60,11 @@ func (c *Capturer) restart(ctx context.Context, tip Tip) error {
 			return err
 		}
 	}
-	return c.base(ctx, im, tip.Pos.TXID+1)
+	after := tip.Pos
+	if tip.PageSize != c.cur.db.pageSize {
+		after.PostApplyChecksum = 0 // pages of another size cannot continue it
+	}
+	return c.base(ctx, im, after)
 }
 
 // adopt takes the database for the replica's newest position if their
@@ -87,12 +91,18 @@ func (c *Capturer) adopt(ctx context.Context, im *image, tip Tip) (bool, error) 
 	return true, sums.Commit(tip.Pos, c.cur.db.pageSize, im.pages)
 }
 
-// base captures a full copy as the file that ends at txid.
-func (c *Capturer) base(ctx context.Context, im *image, txid ltx.TXID) error {
+// base captures a full copy behind the position after. It is the next level-0
+// file where it can continue the checksums, so that its name collides with
+// what another writer puts there; else a snapshot.
+func (c *Capturer) base(ctx context.Context, im *image, after ltx.Pos) error {
 	size := c.cur.db.pageSize
-	c.opts.Log.Info("capturing full copy", "pages", im.pages, "page_size", size, "txid", txid.String())
+	head := ltx.Header{PageSize: size, Commit: im.pages, MinTXID: 1, MaxTXID: after.TXID + 1}
+	if after.PostApplyChecksum != 0 {
+		head.MinTXID, head.PreApplyChecksum = head.MaxTXID, after.PostApplyChecksum
+	}
+	c.opts.Log.Info("capturing full copy", "pages", im.pages, "page_size", size, "txid", head.MaxTXID.String())
 	sums := c.st.sums
-	d, err := c.st.spool.draft(ltx.Header{PageSize: size, Commit: im.pages, MinTXID: 1, MaxTXID: txid})
+	d, err := c.st.spool.draft(head)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -65,10 +66,11 @@ func (r *Replica) newest(ctx context.Context) ([]ltx.FileInfo, error) {
 	return newest, nil
 }
 
-// tipOf reads the first candidate that is a file at all.
+// tipOf reads the candidate of the highest level that is a file at all: a base
+// says more than the claim beside it.
 func (r *Replica) tipOf(ctx context.Context, candidates []ltx.FileInfo) (Tip, error) {
 	var errs []error
-	for _, f := range candidates {
+	for _, f := range slices.Backward(candidates) {
 		h, t, err := r.ends(ctx, f)
 		if err == nil {
 			return Tip{

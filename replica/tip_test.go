@@ -15,8 +15,9 @@ import (
 func TestTipIsTheNewestFileOfAllLevels(t *testing.T) {
 	h := newHistory(t, 512)
 	h.write(3, 5)
-	h.put(file(9, 1, 3), h.snapshot())
 	checkTip(t, h, file(0, 3, 3))
+	h.put(file(9, 1, 3), h.snapshot())
+	checkTip(t, h, file(9, 1, 3))
 	for txid := range ltx.TXID(3) {
 		h.remove(file(0, txid+1, txid+1))
 	}

@@ -2,12 +2,14 @@ package replica
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
+	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/storage"
 )
 
@@ -22,15 +24,50 @@ const compareBuffer = 64 << 10
 // whose answer was lost, other content is ErrFenced. After any other error it
 // is open whether the file was stored; uploading it again is safe.
 func (r *Replica) Upload(ctx context.Context, p Pending) error {
-	key := r.Key(p.Info)
 	f, err := os.Open(p.Path)
 	if err != nil {
-		return fmt.Errorf("upload %s: %w", key, err)
+		return fmt.Errorf("upload %s: %w", r.Key(p.Info), err)
 	}
 	defer f.Close()
-	_, err = r.bucket.Put(ctx, key, f, storage.Condition{Absent: true})
+	if p.Info.IsSnapshot() && p.Info.Max > 1 {
+		if err := r.claim(ctx, p.Info.Max, f); err != nil {
+			return err
+		}
+	}
+	return r.create(ctx, r.Key(p.Info), f)
+}
+
+// claim takes the level-0 name of the TXID at which a base ends, with a file
+// without pages. A base has a name of its own, so that alone would not collide
+// with the file that another writer puts at that TXID.
+func (r *Replica) claim(ctx context.Context, txid ltx.TXID, base io.ReaderAt) error {
+	var b [ltx.HeaderSize]byte
+	if _, err := base.ReadAt(b[:], 0); err != nil {
+		return fmt.Errorf("claim transaction %s: %w", txid, err)
+	}
+	h, err := ltx.ReadHeader(b[:])
+	if err != nil {
+		return fmt.Errorf("claim transaction %s: %w", txid, err)
+	}
+	var file bytes.Buffer
+	enc, err := ltx.NewEncoder(&file, ltx.Header{
+		Flags: ltx.FlagNoChecksum, PageSize: h.PageSize, Commit: h.Commit,
+		MinTXID: txid, MaxTXID: txid, Timestamp: h.Timestamp,
+	})
+	if err == nil {
+		_, err = enc.Close(0)
+	}
+	if err != nil {
+		return fmt.Errorf("claim transaction %s: %w", txid, err)
+	}
+	return r.create(ctx, r.Key(ltx.FileInfo{Min: txid, Max: txid}), bytes.NewReader(file.Bytes()))
+}
+
+// create stores body under a key that does not exist.
+func (r *Replica) create(ctx context.Context, key string, body io.ReadSeeker) error {
+	_, err := r.bucket.Put(ctx, key, body, storage.Condition{Absent: true})
 	if errors.Is(err, storage.ErrPrecondition) {
-		return r.compare(ctx, key, f)
+		return r.compare(ctx, key, body)
 	}
 	if err != nil {
 		return fmt.Errorf("upload %s: %w", key, err)
@@ -39,22 +76,22 @@ func (r *Replica) Upload(ctx context.Context, p Pending) error {
 }
 
 // compare reads back what is stored under key.
-func (r *Replica) compare(ctx context.Context, key string, local *os.File) error {
+func (r *Replica) compare(ctx context.Context, key string, ours io.ReadSeeker) error {
 	body, object, err := r.bucket.Get(ctx, key, storage.Range{})
 	if err != nil {
 		return fmt.Errorf("read back %s: %w", key, err)
 	}
 	defer body.Close()
-	size, err := local.Seek(0, io.SeekEnd)
+	size, err := ours.Seek(0, io.SeekEnd)
 	if err == nil {
-		_, err = local.Seek(0, io.SeekStart)
+		_, err = ours.Seek(0, io.SeekStart)
 	}
 	if err != nil {
 		return fmt.Errorf("read back %s: %w", key, err)
 	}
 	equal := size == object.Size
 	if equal {
-		if equal, err = equalContent(body, local); err != nil {
+		if equal, err = equalContent(body, ours); err != nil {
 			return fmt.Errorf("read back %s: %w", key, err)
 		}
 	}

@@ -95,3 +95,40 @@ func TestUploadEndsWithItsContext(t *testing.T) {
 		t.Errorf("open: got %v, want context.Canceled", err)
 	}
 }
+
+// A base behind other files takes the level-0 name of its TXID, so that it
+// collides with what another writer puts there.
+func TestABaseCollidesWithAnotherWritersFile(t *testing.T) {
+	h := newHistory(t, 4096)
+	h.write(2, 5)
+	h.pos.TXID++
+	base := replica.Pending{Info: file(ltx.LevelSnapshot, 1, h.pos.TXID), Pos: h.pos, Path: filepath.Join(t.TempDir(), "base")}
+	if err := os.WriteFile(base.Path, h.snapshot(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time is an attempt whose answer was lost
+		if err := h.Upload(t.Context(), base); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkTip(t, h, base.Info)
+	if tip, err := h.Tip(t.Context()); err != nil || tip.Pos != h.pos {
+		t.Errorf("tip is %+v (%v), want the base at %s", tip, err, h.pos)
+	}
+	late := replica.Pending{Info: file(0, h.pos.TXID, h.pos.TXID), Path: filepath.Join(t.TempDir(), "late")}
+	h.pos.TXID--
+	other := h.commit(5, 2)
+	if err := os.WriteFile(late.Path, other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Upload(t.Context(), late); !errors.Is(err, replica.ErrFenced) {
+		t.Errorf("the other writer got %v, want ErrFenced", err)
+	}
+	h.put(late.Info, other)
+	if err := os.WriteFile(base.Path, h.snapshot(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Upload(t.Context(), base); !errors.Is(err, replica.ErrFenced) {
+		t.Errorf("the base behind the other writer's file got %v, want ErrFenced", err)
+	}
+}
