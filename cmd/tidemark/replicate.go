@@ -102,10 +102,10 @@ func replicate(c *cli.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	logVersions(log)
 	return (&supervisor{
 		sidecar: s, command: command, timeout: cfg.ShutdownTimeout,
-		serve: func(ctx context.Context) error { return serveStatus(ctx, listener, s.Handler(), log) },
+		started: func() { logVersions(log) },
+		serve:   func(ctx context.Context) error { return serveStatus(ctx, listener, s.Handler(), log) },
 	}).Run(c.Context)
 }
 

@@ -22,6 +22,7 @@ type replicated struct {
 	place   location
 	log     *slog.Logger
 	replica *replica.Replica
+	bucket  storage.Bucket
 	opened  chan struct{} // closed once parts are there
 	use     sync.RWMutex  // held to read while parts work, to write to close them
 
@@ -55,7 +56,7 @@ func newReplicated(ctx context.Context, cfg Database, log *slog.Logger) (*replic
 	log = log.With("db", cfg.Path)
 	log.Info("replicating", "to", place.String(), "bucket", logged(bucket))
 	return &replicated{
-		cfg: cfg, place: place, log: log, replica: replica.New(bucket, layout, log),
+		cfg: cfg, place: place, log: log, replica: replica.New(bucket, layout, log), bucket: bucket,
 		opened: make(chan struct{}), stopCapture: func() {},
 	}, nil
 }
@@ -115,7 +116,20 @@ func (d *replicated) work(ctx context.Context) error {
 	})
 	group.Go(func() error { return p.source.Run(ctx) })
 	group.Go(func() error { return p.uploader.Run(ctx) })
+	group.Go(func() error { d.cleanUploads(ctx); return nil })
 	return group.Wait()
+}
+
+// cleanUploads removes what a killed process left of uploads in parts, which
+// the service charges for and no listing shows.
+func (d *replicated) cleanUploads(ctx context.Context) {
+	b, ok := d.bucket.(interface{ CleanUploads(context.Context) error })
+	if !ok {
+		return
+	}
+	if err := b.CleanUploads(ctx); err != nil && ctx.Err() == nil {
+		d.log.Warn("unfinished uploads were not cleaned up", "error", err)
+	}
 }
 
 // Protected waits until everything committed so far is on the replica. Run

@@ -19,6 +19,7 @@ type supervisor struct {
 	command []string // of the child; empty: none
 	timeout time.Duration
 	serve   func(context.Context) error // status; until its context ends
+	started func()                      // called once signals are heeded
 	stopped atomic.Pointer[time.Time]
 }
 
@@ -32,6 +33,7 @@ func (s *supervisor) Run(ctx context.Context) error {
 		more = []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
 	}
 	caught := catchSignals(stop, abort, more...)
+	s.started()
 	done := make(chan struct{})
 	var result error // once done is closed
 	var group errgroup.Group
