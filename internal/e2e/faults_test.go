@@ -15,6 +15,7 @@ func TestServerKilledAgainAndAgainLosesNothing(t *testing.T) {
 	p := rig.S3(t)
 	l := startLoop(t, p)
 	sidecar := rig.Replicate(t, l.path, p)
+	awaitFile(t, p)
 	for range 8 {
 		rig.Pause(t, time.Duration(l.rnd.IntN(1500))*time.Millisecond)
 		p.Server.Kill()

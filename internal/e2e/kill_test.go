@@ -57,6 +57,8 @@ func (l *loop) check(t *testing.T) {
 		return
 	case e.Code != 0:
 		t.Fatalf("restore exited with %d", e.Code)
+	case e.Took > 5*time.Second:
+		t.Logf("restore of %d files took %v", len(files), e.Took)
 	}
 	link := testdb.ChainPrefix(t, out, l.path)
 	if link.N < l.newest {

@@ -16,7 +16,12 @@ import (
 	"github.com/tidemark-io/tidemark/internal/testdb"
 )
 
-const speedTime = 8 * time.Second
+// Rounds of the writer alone and beside the sidecar take turns, so that what
+// else the machine does meets both.
+const (
+	speedRounds = 3
+	speedTime   = 4 * time.Second
+)
 
 // fullSpeed is one writer that commits as fast as it can.
 func fullSpeed() testdb.Load { return testdb.Load{Seed: 1, Payload: 100} }
@@ -41,7 +46,7 @@ func TestFullSpeed(t *testing.T) {
 			}
 		})
 	}
-	printTable("One writer at full speed for 8 s", rows)
+	printTable("One writer at full speed, in turns of 4 s alone and beside the sidecar", rows)
 }
 
 func measureSpeed(t *testing.T, tool tool, p rig.Place) [9]float64 {
@@ -50,11 +55,16 @@ func measureSpeed(t *testing.T, tool tool, p rig.Place) [9]float64 {
 	path, other := filepath.Join(dir, "live.db"), filepath.Join(dir, "alone.db")
 	testdb.Create(t, path, testdb.Options{})
 	testdb.Create(t, other, testdb.Options{})
-	alone, _ := speed(t, other)
-
 	sidecar := tool.replicate(t, path, p)
 	rig.Pause(t, 3*time.Second) // the base is done
-	beside, log := speed(t, path)
+	var alone, beside testdb.Summary
+	var log int64
+	for range speedRounds {
+		sum, _ := speed(t, other)
+		alone = add(alone, sum)
+		sum, size := speed(t, path)
+		beside, log = add(beside, sum), max(log, size)
+	}
 	start := time.Now()
 	ended := sidecar.Stop(t, 3*rig.Limit)
 	took := time.Since(start)
@@ -67,6 +77,12 @@ func measureSpeed(t *testing.T, tool tool, p rig.Place) [9]float64 {
 	return [9]float64{
 		before, after, 100 * (before - after) / before, float64(beside.Worst.Milliseconds()), float64(beside.Busy),
 		float64(log) / megabyte, float64(info.Size()) / megabyte, float64(ended.Peak) / megabyte, took.Seconds(),
+	}
+}
+
+func add(a, b testdb.Summary) testdb.Summary {
+	return testdb.Summary{
+		Commits: a.Commits + b.Commits, Busy: a.Busy + b.Busy, Worst: max(a.Worst, b.Worst), Took: a.Took + b.Took,
 	}
 }
 

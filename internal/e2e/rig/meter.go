@@ -1,9 +1,11 @@
 package rig
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 // Request is one request that passed a Meter and was answered.
 type Request struct {
 	Method, Path, Query string
-	Bytes               int64 // of its body
+	Bytes               int64 // of its body that passed
 	Status              int
 	Start, Done         time.Time // Done: the answer began to arrive
 }
@@ -49,15 +51,30 @@ func (m *Meter) Endpoint() string { return m.proxy.Endpoint() }
 func (m *Meter) metered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := Request{
-			Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Bytes: max(r.ContentLength, 0), Start: time.Now(),
+			Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Start: time.Now(),
 		}
-		status := &statusWriter{ResponseWriter: w}
+		status, body := &statusWriter{ResponseWriter: w}, &countedBody{ReadCloser: r.Body}
+		if r.ContentLength != 0 { // an empty body must stay known as such
+			r.Body = body
+		}
 		next.ServeHTTP(status, r)
-		req.Status, req.Done = status.code, status.at
+		req.Status, req.Done, req.Bytes = status.code, status.at, body.n.Load()
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.requests = append(m.requests, req)
 	})
+}
+
+type countedBody struct {
+	io.ReadCloser
+	n atomic.Int64
+}
+
+// Read counts what was read.
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.n.Add(int64(n))
+	return n, err
 }
 
 type statusWriter struct {
