@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tidemark-io/tidemark/internal/e2e/rig"
 	"github.com/tidemark-io/tidemark/internal/testdb"
@@ -101,5 +102,36 @@ func TestApplicationIsStartedAfterTheFirstBase(t *testing.T) {
 	if b, err := os.ReadFile(list); err != nil || len(b) == 0 {
 		t.Errorf("the application saw %q on the bucket (%v), want the base", b, err)
 	}
+	restoresEqual(t, p, path)
+}
+
+func TestExecNeverStartsTheApplicationOnANewDatabaseWhileItIsUncertain(t *testing.T) {
+	t.Parallel()
+	p := rig.S3(t)
+	path, db := live(t, testdb.Options{})
+	commit(t, db, 10)
+	rig.ReplicateOnce(t, path, p)
+	kept := filepath.Join(t.TempDir(), "kept.db")
+	testdb.Exec(t, db, "VACUUM INTO '"+kept+"'")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wipe(t, path)
+	started := filepath.Join(t.TempDir(), "started")
+	app := script(t, "touch '"+started+"'\n"+writer(t, path, modest(5)))
+	stranger := p
+	stranger.Env = append(append([]string{}, p.Env...), "AWS_SECRET_ACCESS_KEY=wrong")
+	sidecar := rig.Replicate(t, path, stranger, "-restore-if-missing", "-exec", app)
+	rig.Pause(t, 2*time.Second)
+	sidecar.Stop(t, rig.Limit)
+	for _, f := range []string{started, path} {
+		if _, err := os.Stat(f); !os.IsNotExist(err) {
+			t.Errorf("%s is there: the application was started without its database", f)
+		}
+	}
+	if e := rig.Replicate(t, path, p, "-restore-if-missing", "-exec", app).Wait(t, rig.Limit); e.Code != 0 {
+		t.Fatalf("exit code %d", e.Code)
+	}
+	testdb.ChainPrefix(t, kept, path)
 	restoresEqual(t, p, path)
 }

@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tidemark-io/tidemark/internal/e2e/rig"
@@ -130,4 +131,20 @@ func TestRestoreCutInTheMiddleLeavesNothingAndThenWorks(t *testing.T) {
 		t.Fatalf("exit code %d", e.Code)
 	}
 	testdb.SameDatabase(t, out, path)
+}
+
+func TestRestoreOfATransactionThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	p := rig.Directory(t)
+	path, db := live(t, testdb.Options{})
+	commit(t, db, 10)
+	rig.ReplicateOnce(t, path, p)
+	for _, txid := range []string{"999", "0000000000000fff", "-1", "zz"} {
+		out := filepath.Join(t.TempDir(), "restored.db")
+		if e := rig.TryRestore(t, p, out, "-txid", txid); e.Code <= 0 || e.Code == 3 || !strings.Contains(e.Output, "transaction") && !strings.Contains(e.Output, "-txid") {
+			t.Errorf("restore of TXID %s exited with %d: %s", txid, e.Code, e.Output)
+		}
+		onlyIn(t, out)
+	}
+	restoresEqual(t, p, path)
 }

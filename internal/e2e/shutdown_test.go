@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidemark-io/tidemark/internal/e2e/rig"
+	"github.com/tidemark-io/tidemark/internal/testbucket"
 	"github.com/tidemark-io/tidemark/internal/testdb"
 )
 
@@ -105,4 +106,25 @@ func TestOnceIsTruthful(t *testing.T) {
 	if n := p.Uploaded(t); n != up {
 		t.Errorf("%d bytes were uploaded though nothing changed", n-up)
 	}
+}
+
+func TestFinalSyncOutlastsABucketThatRefusesForAWhile(t *testing.T) {
+	t.Parallel()
+	p := rig.S3(t)
+	proxy := testbucket.NewProxy(t, p.Meter.Endpoint())
+	path, db := live(t, testdb.Options{})
+	sidecar := rig.Replicate(t, path, p.Via(proxy.Endpoint()))
+	awaitFile(t, p)
+	proxy.Status(429)
+	commit(t, db, 20)
+	sidecar.Signal(t, syscall.SIGTERM)
+	rig.Pause(t, 3*time.Second)
+	if !sidecar.Alive() {
+		t.Error("the sidecar gave up after less than 3 s")
+	}
+	proxy.Heal()
+	if e := sidecar.Wait(t, rig.Limit); e.Code != 0 {
+		t.Errorf("exit code %d, want 0: the bucket took the last commit", e.Code)
+	}
+	restoresEqual(t, p, path)
 }

@@ -137,6 +137,19 @@ func (w *WriterProcess) Stop(t testing.TB) Summary {
 	return w.Wait(t)
 }
 
+// Kill ends the writer with SIGKILL, whatever it is doing.
+func (w *WriterProcess) Kill(t testing.TB) {
+	t.Helper()
+	w.done = true
+	if err := w.cmd.Process.Kill(); err != nil {
+		t.Fatalf("kill writer: %v", err)
+	}
+	var exit *exec.ExitError
+	if err := w.cmd.Wait(); !errors.As(err, &exit) {
+		t.Fatalf("the writer ended before it was killed: %v", err)
+	}
+}
+
 // Wait waits until a writer with a limited load is done.
 func (w *WriterProcess) Wait(t testing.TB) Summary {
 	t.Helper()

@@ -58,6 +58,16 @@ func TestWriterProcessStopsWhenTold(t *testing.T) {
 	}
 }
 
+func TestKilledWriterLeavesAnUnbrokenChain(t *testing.T) {
+	path, _ := filled(t, 5)
+	w := testdb.StartWriter(t, path, testdb.Load{Payload: 100, Churn: 2, Body: 300})
+	w.Kill(t)
+	n := testdb.ChainPrefix(t, path, path).N
+	if sum := testdb.StartWriter(t, path, load(5)).Wait(t); sum.Newest != n+5 {
+		t.Fatalf("the next writer went on to %d, want %d", sum.Newest, n+5)
+	}
+}
+
 func TestDamageToChainOrChurnIsFound(t *testing.T) {
 	for name, query := range map[string]string{
 		"a commit is missing":        "DELETE FROM chain WHERE n = 20",
