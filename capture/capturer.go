@@ -78,6 +78,14 @@ func (c *Capturer) Path() string { return c.path }
 // Spool returns the files that wait for upload.
 func (c *Capturer) Spool() *Spool { return c.st.spool }
 
+// Based tells whether the local state knows a full copy to be on the replica,
+// which an earlier process may have uploaded.
+func (c *Capturer) Based() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.position().IsZero() && !c.st.sums.Interrupted() && !c.st.spool.holdsBase()
+}
+
 // Run waits for the database to exist, opens it and captures until ctx ends.
 // What it opened stays open, for a last Capture, until Close.
 func (c *Capturer) Run(ctx context.Context) error {

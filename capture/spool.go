@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/tidemark-io/tidemark/ltx"
@@ -139,6 +140,13 @@ func (s *Spool) gathering() *spooled {
 		return nil
 	}
 	return &s.files[n-1]
+}
+
+// holdsBase tells whether a snapshot waits for upload.
+func (s *Spool) holdsBase() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.files, func(f spooled) bool { return f.Info.IsSnapshot() })
 }
 
 // gatheringSize returns the size of the file that further commits go into.

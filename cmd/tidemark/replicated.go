@@ -132,15 +132,34 @@ func (d *replicated) cleanUploads(ctx context.Context) {
 	}
 }
 
-// Protected waits until everything committed so far is on the replica. Run
-// must be running. A database that does not exist has nothing to wait for.
+// Protected waits until a full copy of the database is on the replica. While
+// the bucket cannot be reached, the local state is believed that an earlier
+// run uploaded it, so that an application starts again. Run must be running. A
+// database that does not exist has nothing to wait for.
 func (d *replicated) Protected(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-d.opened:
+	p, err := d.ready(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.capturer.Capture(ctx); err != nil && ctx.Err() == nil && p.capturer.Based() {
+		d.log.Warn("the replica was not asked, but has a full copy from an earlier run", "error", err)
+	}
+	if p.capturer.Based() {
+		return nil
 	}
 	return d.drain(ctx)
+}
+
+// ready waits for the parts.
+func (d *replicated) ready(ctx context.Context) (*parts, error) {
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-d.opened:
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.parts, nil
 }
 
 // Finish ends capturing with a last look at the database and waits until what
@@ -157,7 +176,10 @@ func (d *replicated) Finish(ctx context.Context) error {
 	if p == nil && !exists(d.cfg.Path) {
 		return nil
 	}
-	err := d.Protected(ctx)
+	_, err := d.ready(ctx)
+	if err == nil {
+		err = d.drain(ctx)
+	}
 	if err == nil {
 		return nil
 	}
