@@ -26,17 +26,3 @@ func awaitTXID(t *testing.T, p rig.Place, txid uint64) {
 		return nil
 	})
 }
-
-// awaitQuiet waits until everything committed is stored: a file of the newest
-// TXID that status shows captured. It asks the bucket, by restoring.
-func awaitRestorable(t *testing.T, p rig.Place, path string, check func(restored string) error) {
-	t.Helper()
-	rig.Eventually(t, rig.Limit, func(context.Context) error {
-		out := t.TempDir() + "/restored.db"
-		if e := rig.TryRestore(t, p, out); e.Code != 0 {
-			return fmt.Errorf("restore exited with %d", e.Code)
-		}
-		defer remove(t, out)
-		return check(out)
-	})
-}

@@ -58,7 +58,9 @@ func write(args []string, stop io.Reader, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "{}")
+	if _, err := fmt.Fprintln(out, "ready"); err != nil {
+		return err
+	}
 	sum, err := w.Run(ctx)
 	if err != nil {
 		return err

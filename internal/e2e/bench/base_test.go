@@ -60,7 +60,7 @@ func TestBase(t *testing.T) {
 			}
 		})
 	}
-	printTable("A database of 500 MB that is new to the sidecar, on S3", rows)
+	printTable(t, "A database of 500 MB that is new to the sidecar, on S3", rows)
 }
 
 func measureBase(t *testing.T, tool tool, path string, p rig.Place) [5]float64 {

@@ -38,7 +38,7 @@ func TestLag(t *testing.T) {
 			}
 		})
 	}
-	printTable("One commit a second, from the end of COMMIT to the answer of the server", rows)
+	printTable(t, "One commit a second, from the end of COMMIT to the answer of the server", rows)
 }
 
 // span is when a commit began and ended.

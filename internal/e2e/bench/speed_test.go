@@ -46,7 +46,7 @@ func TestFullSpeed(t *testing.T) {
 			}
 		})
 	}
-	printTable("One writer at full speed, in turns of 4 s alone and beside the sidecar", rows)
+	printTable(t, "One writer at full speed, in turns of 4 s alone and beside the sidecar", rows)
 }
 
 func measureSpeed(t *testing.T, tool tool, p rig.Place) [9]float64 {

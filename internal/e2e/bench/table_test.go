@@ -4,7 +4,8 @@ package bench_test
 
 import (
 	"fmt"
-	"os"
+	"strings"
+	"testing"
 	"text/tabwriter"
 )
 
@@ -24,19 +25,29 @@ func (r row) ratio() float64 {
 	return r.figures[1] / r.figures[0]
 }
 
-// printTable writes the figures of both tools side by side.
-func printTable(title string, rows []row) {
-	fmt.Printf("\n%s\n", title)
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "measure\ttidemark\tlitestream\tgain\taim\t")
+// printTable writes the figures of both tools side by side to the standard
+// output, which test logs would put a file name before.
+func printTable(t *testing.T, title string, rows []row) {
+	t.Helper()
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	line := func(format string, args ...any) {
+		if _, err := fmt.Fprintf(w, format+"\n", args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line("measure\ttidemark\tlitestream\tgain\taim\t")
 	for _, r := range rows {
 		gain := "-"
-		if r.figures[0] != 0 && r.figures[1] != 0 {
+		if r.figures[0] > 0 && r.figures[1] > 0 && r.unit != "%" {
 			gain = fmt.Sprintf("%.1f x", r.ratio())
 		}
-		fmt.Fprintf(w, "%s\t%s %s\t%s %s\t%s\t%s\t\n", r.name, show(r.figures[0]), r.unit, show(r.figures[1]), r.unit, gain, r.aim)
+		line("%s\t%s %s\t%s %s\t%s\t%s\t", r.name, show(r.figures[0]), r.unit, show(r.figures[1]), r.unit, gain, r.aim)
 	}
-	w.Flush()
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("\n%s\n%s", title, text.String())
 }
 
 // show writes three digits, or the whole number where there are more.
