@@ -3,7 +3,6 @@ package capture
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -58,11 +57,11 @@ func New(path string, cfg Config, o Options) (*Capturer, error) {
 	dir := StateDir(path)
 	lock, err := lockState(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	st, dropped, err := openState(dir)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), lock.Close())
+		return nil, errors.Join(err, lock.Close())
 	}
 	for _, f := range dropped {
 		o.Log.Warn("dropped damaged spool file", "file", f)
@@ -71,9 +70,6 @@ func New(path string, cfg Config, o Options) (*Capturer, error) {
 	c.status.set(func(s *Status) { s.State = StateWaiting; s.Pos = st.sums.Pos() })
 	return c, nil
 }
-
-// Path returns the absolute path of the database.
-func (c *Capturer) Path() string { return c.path }
 
 // Spool returns the files that wait for upload.
 func (c *Capturer) Spool() *Spool { return c.st.spool }
@@ -181,13 +177,14 @@ func (c *Capturer) open(ctx context.Context) error {
 }
 
 func (c *Capturer) reopen(ctx context.Context, reason string) error {
-	if err := present(c.path); err != nil {
+	file, err := present(c.path)
+	if err != nil {
 		return err
 	}
 	if err := c.learn(ctx); err != nil {
 		return err
 	}
-	db, converted, err := openDatabase(c.path, c.cfg.JournalMode)
+	db, converted, err := openDatabase(file, c.cfg.JournalMode)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 // Package capture turns the commits of a live SQLite database into LTX files
 // in a local spool: the first step of the way out. It holds read transactions
-// and runs PASSIVE checkpoints, nothing else, so the application never notices
-// it. It must not know buckets, keys or levels; what is already on the replica
+// and runs PASSIVE checkpoints, so the application never notices it. Two
+// exceptions can be forbidden: switching a rollback-journal database to WAL,
+// and holding the write lock for an instant when the WAL has passed its limit.
+// It must not know buckets, keys or levels; what is already on the replica
 // it is told as a Tip.
 //
 // The state directory is a cache of what the bucket proves: files in it are
@@ -33,7 +35,7 @@ type Config struct {
 	// arrives, as on network file systems.
 	PollInterval time.Duration `yaml:"poll-interval"`
 	// WALLimit is the size of the WAL in bytes above which the write lock may
-	// be taken for an instant (50 ms at most) to let SQLite start the WAL over,
+	// be taken for an instant, about 50 ms at most, to let SQLite start the WAL over,
 	// because a writer at full speed leaves no quiet one. 0 forbids it: the WAL
 	// of such a writer then grows until it pauses.
 	WALLimit Size `yaml:"wal-limit"`

@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/tidemark-io/tidemark/ltx"
 )
@@ -55,13 +57,27 @@ func openDatabase(path, journalMode string) (db *database, converted bool, err e
 	return db, !inWAL, db.connect()
 }
 
-// present wraps errAbsent unless there is a file with something in it.
-func present(path string) error {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-		return fmt.Errorf("open %s: %w", path, errAbsent)
+// present finds the file that path leads to, through symbolic links, as SQLite
+// does: the WAL lies beside that one. It wraps errAbsent when there is none, or
+// nothing in it.
+func present(path string) (string, error) {
+	file, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("open %s: %w", path, errAbsent)
 	}
-	return err
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("open %s: not a regular file; name the database file itself", path)
+	case info.Size() == 0:
+		return "", fmt.Errorf("open %s: %w", path, errAbsent)
+	}
+	return file, nil
 }
 
 func openRaw(path string) (*os.File, error) {
@@ -80,11 +96,14 @@ func openRaw(path string) (*os.File, error) {
 func (db *database) readHeader() (inWAL bool, err error) {
 	var b [100]byte
 	n, err := db.file.ReadAt(b[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("read %s: %w", db.path, err)
+	}
 	if n == 0 {
 		return false, fmt.Errorf("read %s: %w", db.path, errAbsent)
 	}
 	if n < len(b) || string(b[:16]) != "SQLite format 3\x00" {
-		return false, fmt.Errorf("read %s: not a SQLite database (encrypted files cannot be replicated): %w", db.path, err)
+		return false, fmt.Errorf("read %s: not a SQLite database, or an encrypted one, which cannot be replicated", db.path)
 	}
 	db.pageSize = uint32(binary.BigEndian.Uint16(b[16:]))
 	if db.pageSize == 1 {

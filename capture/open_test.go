@@ -117,6 +117,39 @@ func TestWhatIsNoDatabaseIsAnError(t *testing.T) {
 	}
 }
 
+func TestADirectoryIsNoDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.db")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := capturer(t, path, newModel(t))
+	if err := c.Capture(t.Context()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("got %v, want an error that says what it is", err)
+	}
+	shut(t, c)
+}
+
+func TestASymbolicLinkIsFollowed(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "real.db"), filepath.Join(t.TempDir(), "link.db")
+	db := testdb.Create(t, path, testdb.Options{})
+	testdb.Exec(t, db, "CREATE TABLE t(x)")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	m := newModel(t)
+	c := capturer(t, link, m)
+	step(t, c)
+	testdb.Exec(t, db, "INSERT INTO t VALUES(1)")
+	step(t, c)
+	m.drain(c.Spool())
+	shut(t, c)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.equals(path)
+}
+
 func TestAReplacedDatabaseIsCompared(t *testing.T) {
 	for _, how := range []string{"rename", "delete and create", "copy"} {
 		t.Run(how, func(t *testing.T) {

@@ -13,7 +13,8 @@ const (
 	restartBytes = 4 << 20
 	// quiet is how long nobody commits before everything is copied back.
 	quiet = 300 * time.Millisecond
-	// lockedAtMost bounds how long the write lock is held.
+	// lockedAtMost bounds how long the write lock is held, but for the copying
+	// that was begun before.
 	lockedAtMost = 50 * time.Millisecond
 	// tendFactor times the duration of one try passes before the next one.
 	tendFactor = 5
