@@ -40,8 +40,10 @@ func TestDatabaseBeyondTheLockPage(t *testing.T) {
 			grow(t, db, pageSize, lockOffset+120*megabyte)
 			testdb.Exec(t, db, "UPDATE big SET b = 'short' WHERE rowid % 100 = 7")
 			commit(t, db, 50)
-			if peak := stop(t, sidecar).Peak; peak >= 150*megabyte {
-				t.Errorf("the sidecar took %d MB, want less than 150", peak/megabyte)
+			peak := stop(t, sidecar).Peak
+			t.Logf("the sidecar took %d MB of memory", peak/megabyte)
+			if peak >= 150*megabyte {
+				t.Error("want less than 150 MB")
 			}
 			if err := db.Close(); err != nil {
 				t.Fatal(err)

@@ -31,7 +31,9 @@ func TestRepliesLostAfterTheObjectWasStored(t *testing.T) {
 	p := rig.S3(t)
 	proxy := testbucket.NewProxy(t, p.Meter.Endpoint())
 	l := startLoop(t, p)
+	proxy.LoseReplies(1) // that of the base
 	sidecar := rig.Replicate(t, l.path, p.Via(proxy.Endpoint()))
+	awaitFile(t, p)
 	for i := range 20 {
 		proxy.LoseReplies(1)
 		rig.Pause(t, time.Duration(l.rnd.IntN(500))*time.Millisecond)
