@@ -51,6 +51,10 @@ func New(path string, cfg Config, o Options) (*Capturer, error) {
 	if err != nil {
 		return nil, err
 	}
+	// One file has one state directory, whatever links lead to it.
+	if file, err := filepath.EvalSymlinks(path); err == nil {
+		path = file
+	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
