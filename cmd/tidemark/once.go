@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tidemark-io/tidemark/capture"
 )
 
 // Once brings what is committed now to the replicas and returns.
@@ -31,6 +33,9 @@ func (d *replicated) once(ctx context.Context, patience time.Duration) error {
 	p := d.parts
 	if err := p.capturer.Capture(ctx); err != nil {
 		return err
+	}
+	if p.capturer.Status().State == capture.StateWaiting {
+		return errors.New("there is no database in the file yet; nothing was uploaded")
 	}
 	p.source.hurry()
 	ctx, give := context.WithCancelCause(ctx)
