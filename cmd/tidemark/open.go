@@ -23,11 +23,12 @@ const (
 // chooseType sets the type from the other fields and refuses what does not fit
 // to it.
 func (r *Replica) chooseType() error {
+	if err := misspelled(r.URL); err != nil {
+		return fmt.Errorf("url: %w", err)
+	}
 	kind := typeFile
 	scheme, _, isURL := strings.Cut(r.URL, "://")
 	switch {
-	case isURL && scheme != typeFile && scheme != typeS3:
-		return fmt.Errorf("url: %q is no kind of replica; use file:///abs/dir or s3://bucket/prefix", scheme+"://")
 	case isURL:
 		kind = scheme
 	case r.URL == "" && (r.S3.Bucket != "" || r.Type == typeS3):
@@ -40,6 +41,9 @@ func (r *Replica) chooseType() error {
 		return fmt.Errorf("type: %s does not fit to the other keys, which say %s", r.Type, kind)
 	}
 	r.Type = kind
+	if kind == typeFile && looksLikeURL(r.S3.Prefix) {
+		return fmt.Errorf("path: %q is no path; give it as url, or write ./ before the name of a directory", withoutQuery(r.S3.Prefix))
+	}
 	return nil
 }
 
@@ -78,13 +82,13 @@ func directory(raw string) (string, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return "", fmt.Errorf("%q is no URL", raw)
+		return "", fmt.Errorf("%q is no URL", withoutQuery(raw))
 	}
 	if u.Host != "" || u.Path == "" {
-		return "", fmt.Errorf("%q names no directory; three slashes begin its path: file:///abs/dir", raw)
+		return "", fmt.Errorf("%q names no directory; three slashes begin its path: file:///abs/dir", withoutQuery(raw))
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("%q: a directory has no query and no fragment; write %%3F and %%23 in names", raw)
+		return "", fmt.Errorf("%q: a directory has no query and no fragment; write %%3F and %%23 in names", withoutQuery(raw))
 	}
 	return u.Path, nil
 }
@@ -135,14 +139,4 @@ func (l location) replica(ctx context.Context, log *slog.Logger) (*replica.Repli
 		return nil, fmt.Errorf("open %s: %w", l, err)
 	}
 	return replica.New(b, layout, log), nil
-}
-
-// withoutQuery is a URL fit to be shown, whatever is in it.
-func withoutQuery(raw string) string {
-	path, _, _ := strings.Cut(raw, "?")
-	scheme, rest, ok := strings.Cut(path, "://")
-	if !ok {
-		return path
-	}
-	return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
 }
