@@ -1,8 +1,7 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
+	"cmp"
 	"os"
 	"strings"
 
@@ -13,29 +12,32 @@ import (
 
 const configVariable = "TIDEMARK_CONFIG"
 
-// explicitConfig tells whether -config stands on the command line; one from
+// explicitConfig tells whether -config stands on the command line; a file from
 // the environment gives way to arguments.
-func explicitConfig(c *cli.Context) bool {
-	path := c.String("config")
-	return path != "" && path != os.Getenv(configVariable)
-}
+func explicitConfig(c *cli.Context) bool { return c.String("config") != "" }
 
 func configFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "config", Usage: "read `FILE`", EnvVars: []string{configVariable},
+		&cli.StringFlag{Name: "config", Usage: "read `FILE`; without it that of $" + configVariable,
 			DefaultText: defaultConfigPath},
 		&cli.BoolFlag{Name: "no-expand-env", Usage: "leave $VAR and ${VAR} in the file as they are"},
 	}
 }
 
-// loadConfig reads the file that -config names, or the default one.
+// configPath is the file to read; there may be none under the default path.
+func configPath(c *cli.Context) (path string, there bool) {
+	if path = cmp.Or(c.String("config"), os.Getenv(configVariable)); path != "" {
+		return path, true
+	}
+	return defaultConfigPath, exists(defaultConfigPath)
+}
+
+// loadConfig reads the file that -config or the environment names, or the
+// default one.
 func loadConfig(c *cli.Context) (Config, error) {
-	path := c.String("config")
-	if path == "" {
-		path = defaultConfigPath
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return Config{}, usagef("nothing to work on: give %s, or -config FILE (%s does not exist)", c.Command.ArgsUsage, path)
-		}
+	path, there := configPath(c)
+	if !there {
+		return Config{}, usagef("nothing to work on: give %s, or -config FILE (%s does not exist)", c.Command.ArgsUsage, path)
 	}
 	lookup := lookupVariable
 	if c.Bool("no-expand-env") {

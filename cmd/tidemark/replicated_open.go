@@ -63,7 +63,7 @@ func (d *replicated) restoreIfMissing(ctx context.Context) error {
 	}
 	begin := time.Now()
 	result, err := replica.Restore(ctx, d.replica, restoreOptions(d.cfg.Path))
-	if errors.Is(err, replica.ErrNoBackup) {
+	if err = d.place.doubt(err); errors.Is(err, replica.ErrNoBackup) {
 		d.log.Info("nothing to restore", "replica", d.place.String())
 		// Whoever makes the database may make its directory, but the state
 		// beside it is there first.

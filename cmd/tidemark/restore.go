@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os/signal"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -75,36 +74,6 @@ func restorePlan(c *cli.Context) (restoring, error) {
 	return p, err
 }
 
-// restoreEnds returns from where and to where.
-func restoreEnds(c *cli.Context, arg string) (location, string, error) {
-	var d Database
-	var err error
-	target := c.String("o")
-	isURL := strings.Contains(arg, "://")
-	switch {
-	case isURL && explicitConfig(c):
-		return location{}, "", usagef("a URL is given as well as -config; with -config give the path of a database")
-	case !isURL && c.String("config") != "":
-		var cfg Config
-		if cfg, err = loadConfig(c); err == nil {
-			d, err = cfg.database(arg)
-		}
-		if target == "" {
-			target = d.Path
-		}
-	default:
-		if target == "" {
-			return location{}, "", usagef("-o PATH is missing: where to write the database from %s", withoutQuery(arg))
-		}
-		d, err = singleDatabase(target, arg)
-	}
-	if err != nil {
-		return location{}, "", err
-	}
-	place, err := d.Replica.locate()
-	return place, target, err
-}
-
 func parseTXID(s string) (ltx.TXID, error) {
 	if s == "" {
 		return 0, nil
@@ -134,7 +103,7 @@ func runRestore(ctx context.Context, c *cli.Context, p restoring) error {
 	p.options.Progress = progress.update
 	result, err := replica.Restore(ctx, r, p.options)
 	progress.end()
-	if errors.Is(err, replica.ErrNoBackup) && c.Bool("if-replica-exists") {
+	if err = p.place.doubt(err); errors.Is(err, replica.ErrNoBackup) && c.Bool("if-replica-exists") {
 		return out.nothing(p, "there is no backup")
 	}
 	if err != nil {
