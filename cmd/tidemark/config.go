@@ -110,7 +110,10 @@ func (c Config) command() ([]string, error) {
 	}
 	args, err := shellquote.Split(c.Exec)
 	if err != nil {
-		return nil, fmt.Errorf("exec: %q: %w", c.Exec, err)
+		return nil, fmt.Errorf("exec: it is no command line: %w", err)
+	}
+	if len(args) == 0 || args[0] == "" {
+		return nil, errors.New("exec: it names no program; give the command to run, or remove the key")
 	}
 	return args, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/goccy/go-yaml"
+	"github.com/kballard/go-shellquote"
 	"github.com/urfave/cli/v2"
 
 	"github.com/tidemark-io/tidemark/s3"
@@ -40,6 +41,9 @@ func configCommand() *cli.Command {
 // maskSecrets returns the settings fit to be shown.
 func maskSecrets(c Config) Config {
 	mask(&c.S3)
+	if args, err := c.command(); err == nil && len(args) > 1 {
+		c.Exec = shellquote.Join(args[0]) + " " + masked
+	}
 	c.Databases = slices.Clone(c.Databases)
 	for i := range c.Databases {
 		mask(&c.Databases[i].Replica.S3)

@@ -29,12 +29,12 @@ func usagef(format string, args ...any) error {
 
 // childError carries the exit code of the child process.
 type childError struct {
-	command string
+	program string
 	code    int
 }
 
 func (e *childError) Error() string {
-	return fmt.Sprintf("the child process %q ended with exit code %d", e.command, e.code)
+	return fmt.Sprintf("the child process %q ended with exit code %d", e.program, e.code)
 }
 
 // exitCode maps an error to the exit code of the process. A child's own code

@@ -6,7 +6,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/kballard/go-shellquote"
 	"github.com/urfave/cli/v2"
 )
 
@@ -66,8 +65,8 @@ func applyReplicateFlags(c *cli.Context, cfg *Config) error {
 	if level := c.String("log-level"); level != "" {
 		cfg.Logging.Level = level
 	}
-	if args, err := shellquote.Split(cfg.Exec); err != nil || cfg.Exec != "" && len(args) == 0 {
-		return usagef("-exec %q is no command line: unbalanced quotes or empty", cfg.Exec)
+	if _, err := cfg.command(); err != nil {
+		return usagef("-%v", err)
 	}
 	if err := cfg.Logging.Validate(); err != nil {
 		return usagef("-log-level or LOG_LEVEL: %v", err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/mattn/go-isatty"
 )
@@ -16,6 +17,10 @@ var (
 	// errAborted is the cause of the end that a second signal forced.
 	errAborted = errors.New("ended at once by a second signal; the last commits may be missing on the replica")
 )
+
+// repeat is how long after the first the same signal is the same wish: timeout
+// and some shells signal the process and then its whole group.
+const repeat = 500 * time.Millisecond
 
 // signals turns those of the operating system into a stop and, at the second
 // one, an abort, and passes all on to the child.
@@ -38,19 +43,24 @@ func catchSignals(stop, abort context.CancelCauseFunc, more ...os.Signal) *signa
 // Run handles signals until done is closed.
 func (s *signals) Run(done <-chan struct{}) error {
 	defer signal.Stop(s.received)
-	stops := 0
+	var first os.Signal
+	var at time.Time
 	for {
 		select {
 		case <-done:
 			return nil
 		case sig := <-s.received:
-			s.pass(sig)
-			if sig != syscall.SIGINT && sig != syscall.SIGTERM {
+			stops := sig == syscall.SIGINT || sig == syscall.SIGTERM
+			if stops && sig == first && time.Since(at) < repeat {
 				continue
 			}
-			if stops++; stops == 1 {
+			s.pass(sig)
+			switch {
+			case !stops:
+			case first == nil:
+				first, at = sig, time.Now()
 				s.stop(errStopped)
-			} else {
+			default:
 				s.abort(errAborted)
 			}
 		}

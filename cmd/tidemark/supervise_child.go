@@ -7,8 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kballard/go-shellquote"
-
 	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/child"
 )
 
@@ -34,7 +32,7 @@ func (s *supervisor) application(hard, soft context.Context, caught *signals) er
 		}
 		time.AfterFunc(s.timeout*2/3, cancel) // the rest is for the last upload
 	})
-	s.sidecar.log.Info("child starting", "command", shellquote.Join(s.command...))
+	s.sidecar.log.Info("child starting", "program", s.command[0]) // arguments may hold secrets
 	code, err := child.Command{Args: s.command, Signals: caught.child, Reap: os.Getpid() == 1}.Run(kill)
 	if err != nil {
 		return err
@@ -43,5 +41,5 @@ func (s *supervisor) application(hard, soft context.Context, caught *signals) er
 	if code == 0 {
 		return nil
 	}
-	return &childError{command: shellquote.Join(s.command...), code: code}
+	return &childError{program: s.command[0], code: code}
 }
