@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,14 +29,8 @@ func readConfig(path string, lookup func(string) (string, bool)) (Config, error)
 }
 
 func parseConfig(text []byte, lookup func(string) (string, bool)) (Config, error) {
-	if lookup != nil {
-		var err error
-		if text, err = expandVariables(text, lookup); err != nil {
-			return Config{}, err
-		}
-	}
 	c := DefaultConfig()
-	d := strict.Decoder{Refused: refusedKeys(), Suggest: suggestion}
+	d := strict.Decoder{Refused: refusedKeys(), Suggest: suggestion, Lookup: lookup}
 	if err := d.Decode(text, &c); err != nil {
 		return Config{}, err
 	}
@@ -76,50 +68,4 @@ func lookupVariable(name string) (string, bool) {
 		return strconv.Itoa(os.Getpid()), true
 	}
 	return os.LookupEnv(name)
-}
-
-// expandVariables puts values in the place of variables, except in comments.
-// A variable that is not set is an error: a bucket path with a hole in it
-// would be another path.
-func expandVariables(text []byte, lookup func(string) (string, bool)) ([]byte, error) {
-	var errs []error
-	lines := bytes.Split(text, []byte("\n"))
-	for i, line := range lines {
-		code, comment := splitComment(string(line))
-		expanded := os.Expand(code, func(name string) string {
-			if name == "$" {
-				return "$"
-			}
-			value, ok := lookup(name)
-			if !ok {
-				errs = append(errs, fmt.Errorf("line %d: the environment variable %q is not set; set it, or write $$ for a dollar sign", i+1, name))
-			}
-			if strings.ContainsAny(value, "\n\r") {
-				errs = append(errs, fmt.Errorf("line %d: the environment variable %q has more than one line", i+1, name))
-			}
-			return value
-		})
-		lines[i] = []byte(expanded + comment)
-	}
-	return bytes.Join(lines, []byte("\n")), errors.Join(errs...)
-}
-
-// splitComment cuts a line at the # that begins a comment: at its start or
-// after a space, outside quotes.
-func splitComment(line string) (code, comment string) {
-	var quote rune
-	before := ' '
-	for i, r := range line {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-		case (r == '"' || r == '\'') && strings.ContainsRune(" :[,{-", before):
-			quote = r
-		case r == '#' && (before == ' ' || before == '\t'):
-			return line[:i], line[i:]
-		}
-		before = r
-	}
-	return line, ""
 }

@@ -77,18 +77,3 @@ func TestOwnSettingsOfAReplicaGoBeforeSharedOnes(t *testing.T) {
 		}
 	}
 }
-
-func TestCommentsAreCutAtTheRightSign(t *testing.T) {
-	for _, test := range []struct{ line, want string }{
-		{"# all", ""},
-		{"a: b # c", "a: b "},
-		{"a: b#c", "a: b#c"},
-		{`a: "b # c" # d`, `a: "b # c" `},
-		{`a: 'b # c'`, `a: 'b # c'`},
-		{`a: it's # c`, `a: it's `},
-	} {
-		if got, _ := splitComment(test.line); got != test.want {
-			t.Errorf("%q: got %q, want %q", test.line, got, test.want)
-		}
-	}
-}

@@ -39,11 +39,17 @@ type Decoder struct {
 	Refused map[string]string
 	// Suggest returns what to add to the message about an unknown key.
 	Suggest func(word string, known []string) string
+	// Lookup returns the value of a variable. $NAME and ${NAME} in values, never
+	// in keys, stand for it, $$ for a dollar sign. Nil: they stand for themselves.
+	Lookup func(name string) (string, bool)
 }
 
 // Decode fills the struct that v points to. Every mistake in the text is a
 // Problem; they are joined.
 func (d Decoder) Decode(text []byte, v any) error {
+	if d.Lookup != nil {
+		text = hideBraces(text)
+	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return syntaxProblem(err)

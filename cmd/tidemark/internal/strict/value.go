@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -26,6 +27,11 @@ func (w *walk) value(n ast.Node, v reflect.Value, key string) {
 		return
 	}
 	text, scalar := scalarText(n)
+	if scalar {
+		if text, ok = w.expand(n, text, key); !ok {
+			return
+		}
+	}
 	if custom, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok && scalar {
 		if err := custom.UnmarshalText([]byte(text)); err != nil {
 			w.addf(n, key, "%v", err)
@@ -87,11 +93,12 @@ func setScalar(n ast.Node, text string, v reflect.Value) error {
 	case reflect.String:
 		v.SetString(text)
 	case reflect.Bool:
-		node, ok := n.(*ast.BoolNode)
-		if !ok {
+		written, _ := scalarText(n)
+		expanded := written != text && (text == "true" || text == "false")
+		if _, ok := n.(*ast.BoolNode); !ok && !expanded {
 			return wrong
 		}
-		v.SetBool(node.Value)
+		v.SetBool(strings.EqualFold(text, "true"))
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		i, err := strconv.ParseInt(text, 0, v.Type().Bits())
 		if err != nil {
