@@ -33,6 +33,7 @@ type Bucket struct {
 // Open checks the configuration and completes it from the AWS environment. It
 // sends no request: whether the bucket answers shows at its first use.
 func Open(ctx context.Context, c Config) (*Bucket, error) {
+	c = c.WithDefaults()
 	c.Prefix = strings.Trim(c.Prefix, "/")
 	b := &Bucket{config: c}
 	err := c.Validate()

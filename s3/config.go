@@ -1,11 +1,13 @@
 package s3
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +45,15 @@ func DefaultConfig() Config {
 	return Config{PartSize: 16 << 20, Concurrency: 4, IdleTimeout: 30 * time.Second}
 }
 
+// WithDefaults fills in the defaults of the fields that are zero.
+func (c Config) WithDefaults() Config {
+	d := DefaultConfig()
+	c.PartSize = cmp.Or(c.PartSize, d.PartSize)
+	c.Concurrency = cmp.Or(c.Concurrency, d.Concurrency)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, d.IdleTimeout)
+	return c
+}
+
 // Size is a number of bytes, written like "16MiB" or "16MB".
 type Size int64
 
@@ -56,12 +67,26 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// MarshalText writes the size so that UnmarshalText reads the same number.
+func (s Size) MarshalText() ([]byte, error) {
+	if text := strings.ReplaceAll(s.String(), " ", ""); s.same(text) {
+		return []byte(text), nil
+	}
+	return strconv.AppendInt(nil, int64(s), 10), nil
+}
+
+func (s Size) same(text string) bool {
+	var back Size
+	return back.UnmarshalText([]byte(text)) == nil && back == s
+}
+
 // String writes the size with a unit.
 func (s Size) String() string { return humanize.IBytes(uint64(max(s, 0))) }
 
 var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$`)
 
-// Validate checks the fields and their relations. It is part of Open.
+// Validate checks the fields and their relations, defaults filled in. It is part
+// of Open.
 func (c Config) Validate() error {
 	errs := []error{checkBucket(c.Bucket)}
 	if c.Prefix != "" {
@@ -78,6 +103,13 @@ func (c Config) Validate() error {
 	if c.SessionToken != "" && c.AccessKeyID == "" {
 		errs = append(errs, errors.New("session-token needs access-key-id and secret-access-key"))
 	}
+	return errors.Join(append(errs, c.ValidateTransfer())...)
+}
+
+// ValidateTransfer checks the fields that may be shared by several buckets:
+// part size, concurrency and idle timeout.
+func (c Config) ValidateTransfer() error {
+	var errs []error
 	if c.PartSize < minPartSize || c.PartSize > maxPartSize {
 		errs = append(errs, fmt.Errorf("part-size %s: S3 takes 5 MiB to 5 GiB", c.PartSize))
 	}

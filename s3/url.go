@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ParseURL reads s3://BUCKET/PREFIX?endpoint=...&region=... over the defaults.
-// Settings may be written in kebab or in camel case. Credentials in a URL are
+// ParseURL reads s3://BUCKET/PREFIX?endpoint=...&region=...; what the URL does not
+// name stays zero, see WithDefaults. Settings may be written in kebab or in camel case. Credentials in a URL are
 // refused, and no error repeats them.
 func ParseURL(raw string) (Config, error) {
 	rest, ok := strings.CutPrefix(raw, "s3://")
@@ -36,15 +36,22 @@ func ParseURL(raw string) (Config, error) {
 	if u.Fragment != "" {
 		return Config{}, errors.New("S3 URL: has a fragment (#); write %23 for a # in a name")
 	}
-	c := DefaultConfig()
-	c.Bucket, c.Prefix = u.Host, strings.Trim(u.Path, "/")
-	if err := c.query(u.RawQuery); err != nil {
+	c, err := read(u, Config{})
+	if err != nil {
 		return Config{}, fmt.Errorf("S3 URL: %w", err)
 	}
-	if err := errors.Join(doubtful(u, c), c.Validate()); err != nil {
+	// Over the defaults, because a zero that the URL names is no setting.
+	whole, err := read(u, DefaultConfig())
+	if err := errors.Join(err, doubtful(u, c), whole.Validate()); err != nil {
 		return Config{}, fmt.Errorf("S3 URL: %w", err)
 	}
 	return c, nil
+}
+
+// read puts what the URL says over c.
+func read(u *url.URL, c Config) (Config, error) {
+	c.Bucket, c.Prefix = u.Host, strings.Trim(u.Path, "/")
+	return c, c.query(u.RawQuery)
 }
 
 // doubtful refuses hosts that may be meant as servers: a guess could send the

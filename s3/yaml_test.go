@@ -49,3 +49,16 @@ idle-timeout: 5s
 		t.Error("part-size: big was read")
 	}
 }
+
+func TestSizesAreWrittenAsTheyAreRead(t *testing.T) {
+	for size, want := range map[s3.Size]string{16 << 20: "16MiB", 5 << 30: "5.0GiB", 10_000_000: "10000000", 6<<20 + 1: "6291457", 0: "0B"} {
+		text, err := size.MarshalText()
+		if err != nil || string(text) != want {
+			t.Errorf("%d: got %q, %v; want %q", size, text, err, want)
+		}
+		var back s3.Size
+		if err := back.UnmarshalText(text); err != nil || back != size {
+			t.Errorf("%s: read as %d, %v; want %d", text, back, err, size)
+		}
+	}
+}

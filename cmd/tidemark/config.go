@@ -48,7 +48,7 @@ func DefaultConfig() Config {
 // Validate names every setting that is not possible, alone or together with
 // another one.
 func (c Config) Validate() error {
-	errs := []error{c.Logging.Validate(), c.Socket.Validate()}
+	errs := []error{c.Logging.Validate(), c.Socket.Validate(), c.S3.ValidateTransfer()}
 	if c.ShutdownTimeout < time.Second {
 		errs = append(errs, fmt.Errorf("shutdown-timeout: %s is too short; at least 1s is needed for a last upload", c.ShutdownTimeout))
 	}

@@ -73,7 +73,7 @@ func (r *Replica) complete(shared s3.Config) error {
 		shared.AccessKeyID, shared.SecretAccessKey, shared.SessionToken = "", "", ""
 	}
 	fill(&r.S3, shared)
-	fill(&r.S3, s3.DefaultConfig())
+	r.S3 = r.S3.WithDefaults()
 	return nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/strict"
@@ -74,6 +76,47 @@ func TestOwnSettingsOfAReplicaGoBeforeSharedOnes(t *testing.T) {
 		}
 		if secret := r.S3.SecretAccessKey; (secret == "shared") != (got.AccessKeyID == "shared") {
 			t.Errorf("%+v: the secret %q goes with the key %q", test.replica, secret, got.AccessKeyID)
+		}
+	}
+}
+
+func TestSharedSettingsHoldForReplicasGivenAsURL(t *testing.T) {
+	yes := true
+	shared := s3.Config{
+		Endpoint: "https://shared.example", Region: "shared", ForcePathStyle: &yes, AccessKeyID: "id", SecretAccessKey: "key",
+		SessionToken: "token", PartSize: 6 << 20, Concurrency: 2, IdleTimeout: 5 * time.Second,
+	}
+	for url, change := range map[string]func(*s3.Config){
+		"s3://bucket/p":                                func(*s3.Config) {},
+		"s3://bucket/p?part-size=7MiB":                 func(c *s3.Config) { c.PartSize = 7 << 20 },
+		"s3://bucket/p?concurrency=3":                  func(c *s3.Config) { c.Concurrency = 3 },
+		"s3://bucket/p?idle-timeout=6s":                func(c *s3.Config) { c.IdleTimeout = 6 * time.Second },
+		"s3://bucket/p?region=own":                     func(c *s3.Config) { c.Region = "own" },
+		"s3://bucket/p?endpoint=https://own.example":   func(c *s3.Config) { c.Endpoint = "https://own.example" },
+		"s3://bucket/p?idle-timeout=30s&concurrency=4": func(c *s3.Config) { c.IdleTimeout, c.Concurrency = 30*time.Second, 4 },
+	} {
+		want := shared
+		want.Bucket, want.Prefix = "bucket", "p"
+		change(&want)
+		r := Replica{URL: url}
+		if err := r.complete(shared); err != nil || r.S3 != want {
+			t.Errorf("%s: got %+v, %v; want %+v", url, r.S3, err, want)
+		}
+	}
+	r := Replica{URL: "s3://bucket/p"}
+	if err := r.complete(s3.Config{}); err != nil || r.S3 != (s3.Config{Bucket: "bucket", Prefix: "p"}).WithDefaults() {
+		t.Errorf("without shared settings: got %+v, %v", r.S3, err)
+	}
+}
+
+func TestSharedSettingsAreValidated(t *testing.T) {
+	for _, key := range []string{"part-size: 1MiB", "part-size: 0", "concurrency: 65", "concurrency: 0", "idle-timeout: 1ms", "idle-timeout: 0s"} {
+		for _, url := range []string{"s3://bucket/p", "file:///b"} {
+			_, err := parseConfig([]byte(key+"\ndbs: [{path: a.db, replica: {url: \""+url+"\"}}]\n"), nil)
+			name, _, _ := strings.Cut(key, ":")
+			if err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s with %s: got %v", key, url, err)
+			}
 		}
 	}
 }
