@@ -140,7 +140,10 @@ func (c *Capturer) step(ctx context.Context, capture func(context.Context) error
 // guard captures, and answers a doubt with a resync.
 func (c *Capturer) guard(ctx context.Context, capture func(context.Context) error) error {
 	var d doubt
-	err := capture(ctx)
+	err := c.untouched()
+	if err == nil {
+		err = capture(ctx)
+	}
 	if errors.As(err, &d) {
 		if err = c.resync(ctx, string(d)); err == nil {
 			err = capture(ctx)
@@ -148,6 +151,16 @@ func (c *Capturer) guard(ctx context.Context, capture func(context.Context) erro
 	}
 	if err == nil {
 		err = c.tend(ctx)
+	}
+	return err
+}
+
+// untouched is a doubt if the database file was written to behind SQLite's
+// back.
+func (c *Capturer) untouched() error {
+	overwritten, err := c.cur.overwritten()
+	if err == nil && overwritten {
+		err = doubt("the database file was written to by something that is not SQLite")
 	}
 	return err
 }

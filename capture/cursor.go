@@ -143,7 +143,7 @@ func (c *cursor) from(head wal.Header) (wal.Mark, error) {
 		return head.Start(), nil
 	case same:
 		return c.mark, nil
-	case head.Salt1 != c.mark.Salt1+1:
+	case head.Salt1 != c.mark.Salt1+1 && !c.loose:
 		return wal.Mark{}, doubt("WAL restarted more than once")
 	case !c.reached():
 		return wal.Mark{}, doubt("WAL restarted under a read transaction")
@@ -176,6 +176,23 @@ func (c *cursor) checkpoint() error {
 		return err
 	}
 	return c.db.conns[1-c.held].passive()
+}
+
+// follow moves the pin to the present if there is anything new.
+func (c *cursor) follow() error {
+	ih, err := c.index()
+	if err != nil || c.bound == (pinBound{ih.Salt1, ih.Salt2, ih.MaxFrame}) {
+		return err
+	}
+	return c.advance()
+}
+
+// blocked tells whether frames that the pin allows to be copied back were not,
+// after a checkpoint: another reader needs them, or another checkpoint runs.
+func (c *cursor) blocked() (bool, error) {
+	ih, err := c.index()
+	same := ih.Salt1 == c.bound.salt1 && ih.Salt2 == c.bound.salt2
+	return same && ih.Backfilled < c.bound.frames, err
 }
 
 // loosen moves the pin off the WAL if all frames are captured and copied back,

@@ -30,6 +30,7 @@ type database struct {
 	file, wal, shm *os.File
 	conns          [2]*conn
 	locker         *conn // made when the write lock is first needed
+	trace          trace
 }
 
 // openDatabase opens the database at path for reading. It wraps errAbsent and

@@ -151,7 +151,7 @@ func TestASymbolicLinkIsFollowed(t *testing.T) {
 }
 
 func TestAReplacedDatabaseIsCompared(t *testing.T) {
-	for _, how := range []string{"rename", "delete and create", "copy"} {
+	for _, how := range []string{"rename", "delete and create", "copy", "copy over, WAL kept"} {
 		t.Run(how, func(t *testing.T) {
 			dir := t.TempDir()
 			path, other := filepath.Join(dir, "app.db"), filepath.Join(dir, "other.db")
@@ -190,6 +190,8 @@ func replace(t *testing.T, how, path, other string) {
 		err = errors.Join(os.Remove(path+"-wal"), os.Remove(path+"-shm"), os.Rename(other, path))
 	case "delete and create":
 		err = errors.Join(os.Remove(path+"-wal"), os.Remove(path+"-shm"), os.Remove(path), os.WriteFile(path, data, 0o600))
+	case "copy over, WAL kept":
+		err = os.WriteFile(path, data, 0o600)
 	case "copy":
 		err = errors.Join(os.Remove(path+"-wal"), os.Remove(path+"-shm"), os.WriteFile(path, data, 0o600))
 	}

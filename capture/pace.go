@@ -25,6 +25,8 @@ type pace struct {
 	behind   bool      // commits waited for an upload; they go into one file
 	lastSeen time.Time // when there were commits last
 	tendNext time.Time // when the WAL may be tended again
+	// forceNext is when the write lock may be taken again.
+	forceNext time.Time
 }
 
 // rest pauses after a step that took d.

@@ -18,13 +18,14 @@ const (
 	lockedAtMost = 50 * time.Millisecond
 	// tendFactor times the duration of one try passes before the next one.
 	tendFactor = 5
+	// forceAgain passes before the write lock is thought of again after another
+	// reader stood in the way.
+	forceAgain = time.Second
 	// seekRounds is how often frames are copied back in one try.
 	seekRounds = 6
 )
 
-// tend keeps the WAL short. The pin is left where it is while the WAL is
-// short: moving it would make the application's own checkpoint, which it tries
-// after every commit once the WAL is long, copy and sync each time.
+// tend keeps the WAL short and the pin out of the way of others.
 func (c *Capturer) tend(ctx context.Context) error {
 	ih, err := c.cur.index()
 	if err != nil {
@@ -32,19 +33,52 @@ func (c *Capturer) tend(ctx context.Context) error {
 	}
 	size := int64(ih.MaxFrame) * int64(c.cur.db.pageSize)
 	c.opts.Metrics.walFrames.Set(float64(ih.MaxFrame))
-	long := size >= max(restartBytes, c.st.spool.gatheringSize()/2)
-	// What is committed while the frames are copied back comes on top.
-	over := c.cfg.WALLimit > 0 && size >= int64(c.cfg.WALLimit)*3/4
+	if err := c.stepAside(size); err != nil {
+		return err
+	}
 	start := time.Now()
 	calm := start.Sub(c.plan.lastSeen) >= quiet
-	if c.cur.loose && ih.Backfilled == ih.MaxFrame || !calm && !over && (!long || start.Before(c.plan.tendNext)) {
+	long := size >= max(restartBytes, c.st.spool.gatheringSize()/2) && !start.Before(c.plan.tendNext)
+	// What is committed while the frames are copied back comes on top.
+	over := c.cfg.WALLimit > 0 && size >= int64(c.cfg.WALLimit)*3/4 && !start.Before(c.plan.forceNext)
+	if c.cur.loose && ih.Backfilled == ih.MaxFrame || !calm && !long && !over {
 		return nil
 	}
 	done, err := c.seekRestart(ctx)
 	if err == nil && !done && over {
-		err = c.forceRestart(ctx)
+		err = c.overLimit(ctx)
 	}
 	c.plan.tendNext = time.Now().Add(tendFactor * time.Since(start))
+	return err
+}
+
+// stepAside moves the pin as far as it costs nobody anything: off the WAL when
+// all of it is copied back, so that a checkpoint of the application can finish,
+// and to the present while the WAL is short. In a long one it stays: the
+// application tries a checkpoint after each commit then, which would copy and
+// sync each time.
+func (c *Capturer) stepAside(size int64) error {
+	if !c.cur.loose {
+		if done, err := c.cur.loosen(); done || err != nil {
+			return err
+		}
+	}
+	if size >= restartBytes*3/4 {
+		return nil
+	}
+	return c.cur.follow()
+}
+
+// overLimit forces a restart unless another reader stands in its way: then the
+// lock would stop the writers for nothing.
+func (c *Capturer) overLimit(ctx context.Context) error {
+	blocked, err := c.cur.blocked()
+	if err == nil && !blocked {
+		blocked, err = c.forceRestart(ctx)
+	}
+	if blocked {
+		c.plan.forceNext = time.Now().Add(forceAgain)
+	}
 	return err
 }
 
@@ -74,17 +108,18 @@ func (c *Capturer) copyBack(ctx context.Context) (bool, error) {
 }
 
 // forceRestart holds the write lock while the last frames are captured and
-// copied back. Failing to is no error; it is tried again.
-func (c *Capturer) forceRestart(ctx context.Context) (err error) {
+// copied back, and tells whether another reader prevented it. Not getting the
+// lock is no error; it is tried again.
+func (c *Capturer) forceRestart(ctx context.Context) (blocked bool, err error) {
 	db := c.cur.db
 	if db.locker == nil {
 		if db.locker, err = openConn(db.path); err != nil {
-			return err
+			return false, err
 		}
 	}
 	locked, err := tryLock(ctx, db.locker)
 	if err != nil || !locked {
-		return err
+		return false, err
 	}
 	defer func() { err = errors.Join(err, db.locker.unlock()) }()
 	c.opts.Metrics.locks.Inc()
@@ -92,9 +127,11 @@ func (c *Capturer) forceRestart(ctx context.Context) (err error) {
 	start := time.Now()
 	for {
 		done, err := c.copyBack(ctx)
-		if done || err != nil || time.Since(start) > lockedAtMost {
-			c.opts.Log.Debug("held the write lock to let the WAL restart", "duration", time.Since(start).String(), "restarted", done)
-			return err
+		if done || err != nil {
+			return false, err
+		}
+		if blocked, err = c.cur.blocked(); blocked || err != nil || time.Since(start) > lockedAtMost {
+			return blocked, err
 		}
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// tempAge is how long an untouched temporary file may be a write in progress.
-const tempAge = 24 * time.Hour
+// tempAge is how long an untouched temporary file may be a write in progress. A
+// writer that was held up for longer fails to publish, and tries again.
+const tempAge = 15 * time.Minute
 
 // List walks the tree in key order and holds the names of one directory per
 // level in memory. Temporary files that a killed process left behind are

@@ -1,0 +1,49 @@
+package capture
+
+import (
+	"time"
+
+	"github.com/tidemark-io/tidemark/wal"
+)
+
+// trace is what a write to the database file leaves behind. In WAL mode only
+// checkpoints write to it, so a file that changed while the wal-index says that
+// nothing was copied back was changed by something that is not SQLite, such as
+// a copy over it.
+type trace struct {
+	known       bool
+	mtime       time.Time
+	size        int64
+	salt1       uint32
+	backfilled  uint32
+	inTheMiddle bool // a checkpoint was running, or was cut off
+}
+
+// overwritten tells whether something other than a checkpoint wrote to the
+// database file since the last call.
+func (c *cursor) overwritten() (bool, error) {
+	before, err := c.index()
+	if err != nil {
+		return false, err
+	}
+	info, err := c.db.file.Stat()
+	if err != nil {
+		return false, err
+	}
+	after, err := c.index()
+	if err != nil {
+		return false, err
+	}
+	now := trace{
+		known: true, mtime: info.ModTime(), size: info.Size(), salt1: after.Salt1, backfilled: after.Backfilled,
+		inTheMiddle: copying(before) || copying(after) || before.Salt1 != after.Salt1 || before.Backfilled != after.Backfilled,
+	}
+	last := c.db.trace
+	c.db.trace = now
+	if !last.known || last.inTheMiddle || now.inTheMiddle || last.salt1 != now.salt1 || last.backfilled != now.backfilled {
+		return false, nil
+	}
+	return !last.mtime.Equal(now.mtime) || last.size != now.size, nil
+}
+
+func copying(ih wal.IndexHeader) bool { return ih.BackfillAttempted > ih.Backfilled }
