@@ -27,17 +27,17 @@ const (
 // and endpoint left empty come from the standard AWS environment, profile
 // and role.
 type Config struct {
-	Bucket          string        `yaml:"bucket"`
-	Prefix          string        `yaml:"path"`
-	Endpoint        string        `yaml:"endpoint"` // URL with its scheme; empty: AWS
-	Region          string        `yaml:"region"`
-	ForcePathStyle  *bool         `yaml:"force-path-style"` // nil: yes for an endpoint that is not AWS
-	AccessKeyID     string        `yaml:"access-key-id"`
-	SecretAccessKey string        `yaml:"secret-access-key"`
-	SessionToken    string        `yaml:"session-token"`
-	PartSize        Size          `yaml:"part-size"`    // larger bodies are sent in parts of this size
-	Concurrency     int           `yaml:"concurrency"`  // parts of one body under way at a time
-	IdleTimeout     time.Duration `yaml:"idle-timeout"` // a connection silent for so long is given up
+	Bucket          string        `yaml:"bucket,omitempty"`
+	Prefix          string        `yaml:"path,omitempty"`
+	Endpoint        string        `yaml:"endpoint,omitempty"` // URL with its scheme; empty: AWS
+	Region          string        `yaml:"region,omitempty"`
+	ForcePathStyle  *bool         `yaml:"force-path-style,omitempty"` // nil: yes for an endpoint that is not AWS
+	AccessKeyID     string        `yaml:"access-key-id,omitempty"`
+	SecretAccessKey string        `yaml:"secret-access-key,omitempty"`
+	SessionToken    string        `yaml:"session-token,omitempty"`
+	PartSize        Size          `yaml:"part-size,omitempty"`    // larger bodies are sent in parts of this size
+	Concurrency     int           `yaml:"concurrency,omitempty"`  // parts of one body under way at a time
+	IdleTimeout     time.Duration `yaml:"idle-timeout,omitempty"` // a connection silent for so long is given up
 }
 
 // DefaultConfig has every default that does not depend on another setting.

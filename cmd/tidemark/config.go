@@ -125,7 +125,7 @@ func (c Config) database(path string) (Database, error) {
 		return Database{}, err
 	}
 	for _, d := range c.Databases {
-		if d.Path == want {
+		if sameFile(d.Path, want) {
 			return d, nil
 		}
 	}

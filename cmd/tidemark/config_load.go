@@ -62,6 +62,18 @@ func expandHome(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// resolved is the file behind links, where it exists, so that a database has
+// one name and its state lies beside it.
+func resolved(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
+}
+
+// sameFile tells whether two absolute paths name one file.
+func sameFile(a, b string) bool { return a == b || resolved(a) == resolved(b) }
+
 // lookupVariable is the environment, and PID.
 func lookupVariable(name string) (string, bool) {
 	if name == "PID" {

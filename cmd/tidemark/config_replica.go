@@ -13,13 +13,13 @@ import (
 // Replica says where the remote copy of one database is kept: a URL, or its
 // parts.
 type Replica struct {
-	Type         string        `yaml:"type"` // file or s3; empty: what the other keys say
-	URL          string        `yaml:"url"`
+	Type         string        `yaml:"type,omitempty"` // file or s3; empty: what the other keys say
+	URL          string        `yaml:"url,omitempty"`
 	SyncInterval time.Duration `yaml:"sync-interval"` // least time between two uploads; 0: none
 	S3           s3.Config     `yaml:",inline"`       // its path is the directory where there is no bucket
 }
 
-// normalize makes the path absolute, joins the two spellings of replica and
+// normalize makes the path absolute, without links, joins the two spellings of replica and
 // fills in what is set for all replicas.
 func (d *Database) normalize(shared Config) error {
 	if d.Path != "" {
@@ -27,7 +27,7 @@ func (d *Database) normalize(shared Config) error {
 		if err != nil {
 			return fmt.Errorf("path: %w", err)
 		}
-		d.Path = path
+		d.Path = resolved(path)
 	}
 	switch {
 	case len(d.Replicas) > 1:

@@ -83,7 +83,7 @@ func onlyDatabase(reports []Report, path string) ([]Report, error) {
 	}
 	for _, r := range reports {
 		for _, d := range r.Databases {
-			if d.Path == want {
+			if sameFile(d.Path, want) {
 				r.Databases = []DatabaseReport{d}
 				return []Report{r}, nil
 			}
