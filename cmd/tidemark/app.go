@@ -24,13 +24,34 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		OnUsageError:   usageMistake,
 		ExitErrHandler: func(*cli.Context, error) {},
 	}
-	app.Action = func(c *cli.Context) error { return unknownCommand(c, app.Commands) }
+	app.Flags = []cli.Flag{&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the versions"}}
+	app.Action = func(c *cli.Context) error {
+		switch {
+		case c.Bool("version"):
+			return printVersions(c.App.Writer)
+		case c.Args().First() == "help":
+			return help(c)
+		}
+		return unknownCommand(c, app.Commands)
+	}
 	for _, command := range app.Commands {
 		command.OnUsageError = usageMistake
 		command.HideHelpCommand = true
 		command.Before = strictArguments
 	}
 	return app
+}
+
+// help is another way to write -h.
+func help(c *cli.Context) error {
+	name := c.Args().Get(1)
+	if name == "" {
+		return cli.ShowAppHelp(c)
+	}
+	if command := c.App.Command(name); command == nil {
+		return usagef("unknown command %q; tidemark -h names all", name)
+	}
+	return cli.ShowCommandHelp(c, name)
 }
 
 func unknownCommand(c *cli.Context, commands []*cli.Command) error {
@@ -87,7 +108,11 @@ func arguments(c *cli.Context, least, most int) ([]string, error) {
 	args := c.Args().Slice()
 	if len(args) < least || len(args) > most {
 		usage := strings.TrimSpace("tidemark " + c.Command.Name + " [flags] " + c.Command.ArgsUsage)
-		return nil, usagef("got %d arguments; usage: %s", len(args), usage)
+		plural := "s"
+		if len(args) == 1 {
+			plural = ""
+		}
+		return nil, usagef("got %d argument%s; usage: %s", len(args), plural, usage)
 	}
 	return args, nil
 }

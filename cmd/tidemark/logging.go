@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 )
@@ -25,6 +26,25 @@ func (l Logging) Validate() error {
 	if types := []string{"text", "json"}; !slices.Contains(types, l.Type) {
 		return fmt.Errorf("logging.type: %q is none of %s", l.Type, strings.Join(types, ", "))
 	}
+	return nil
+}
+
+// levelVariable goes before the level in a file. Other programs read it too, so
+// a level of theirs is no reason not to start.
+const levelVariable = "LOG_LEVEL"
+
+// fromEnvironment takes the level of the environment, if there is a good one.
+func (l *Logging) fromEnvironment() error {
+	level := os.Getenv(levelVariable)
+	if level == "" {
+		return nil
+	}
+	changed := *l
+	changed.Level = level
+	if err := changed.Validate(); err != nil {
+		return fmt.Errorf("%s=%q is none of debug, info, warn, error", levelVariable, level)
+	}
+	*l = changed
 	return nil
 }
 

@@ -20,7 +20,7 @@ func replicateCommand() *cli.Command {
 			&cli.BoolFlag{Name: "once", Usage: "upload what is committed now and exit"},
 			&cli.StringFlag{Name: "exec", Usage: "run `COMMAND` once the databases are on their replicas; exit with its code"},
 			&cli.BoolFlag{Name: "restore-if-missing", Usage: "restore databases that do not exist first (implied by -exec)"},
-			&cli.StringFlag{Name: "log-level", Usage: "debug, info, warn or error", EnvVars: []string{"LOG_LEVEL"}},
+			&cli.StringFlag{Name: "log-level", Usage: "debug, info, warn or error; without it $" + levelVariable},
 		),
 		Action: func(c *cli.Context) error {
 			cfg, err := replicateConfig(c)
@@ -69,7 +69,7 @@ func applyReplicateFlags(c *cli.Context, cfg *Config) error {
 		return usagef("-%v", err)
 	}
 	if err := cfg.Logging.Validate(); err != nil {
-		return usagef("-log-level or LOG_LEVEL: %v", err)
+		return usagef("-log-level: %v", err)
 	}
 	if cfg.Exec != "" && c.Bool("once") {
 		return usagef("-once and a command to run exclude each other")
@@ -83,7 +83,14 @@ func applyReplicateFlags(c *cli.Context, cfg *Config) error {
 }
 
 func replicate(c *cli.Context, cfg Config) error {
+	var levelErr error
+	if c.String("log-level") == "" {
+		levelErr = cfg.Logging.fromEnvironment()
+	}
 	log := newLogger(cfg.Logging, c.App.Writer, c.App.ErrWriter)
+	if levelErr != nil {
+		log.Warn("the level in the environment is not used", "error", levelErr)
+	}
 	s, err := newSidecar(c.Context, cfg, log)
 	if err != nil {
 		return err

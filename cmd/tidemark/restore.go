@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os/signal"
 	"strconv"
@@ -105,6 +106,9 @@ func runRestore(ctx context.Context, c *cli.Context, p restoring) error {
 	progress.end()
 	if err = p.place.doubt(err); errors.Is(err, replica.ErrNoBackup) && c.Bool("if-replica-exists") {
 		return out.nothing(p, "there is no backup")
+	}
+	if errors.Is(err, replica.ErrTargetExists) {
+		return fmt.Errorf("%w; -force replaces what is there", err)
 	}
 	if err != nil {
 		return err

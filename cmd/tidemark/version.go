@@ -31,14 +31,18 @@ func versionCommand() *cli.Command {
 			if _, err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			v := currentVersions()
 			if c.Bool("json") {
-				return printJSON(c.App.Writer, v)
+				return printJSON(c.App.Writer, currentVersions())
 			}
-			_, err := fmt.Fprintf(c.App.Writer, "tidemark %s\n%s\nSQLite %s\n", v.Tidemark, v.Go, v.SQLite)
-			return err
+			return printVersions(c.App.Writer)
 		},
 	}
+}
+
+func printVersions(w io.Writer) error {
+	v := currentVersions()
+	_, err := fmt.Fprintf(w, "tidemark %s\n%s\nSQLite %s\n", v.Tidemark, v.Go, v.SQLite)
+	return err
 }
 
 func currentVersions() versions {
