@@ -33,6 +33,12 @@ func (c *Capturer) tend(ctx context.Context) error {
 	}
 	size := int64(ih.MaxFrame) * int64(c.cur.db.pageSize)
 	c.opts.Metrics.walFrames.Set(float64(ih.MaxFrame))
+	if !c.cur.loose && ih.MaxFrame > 0 && ih.Backfilled == ih.MaxFrame {
+		// A checkpoint of the application may wait for us, and hold up writers.
+		if err := c.captureAll(ctx); err != nil {
+			return err
+		}
+	}
 	if err := c.stepAside(size); err != nil {
 		return err
 	}

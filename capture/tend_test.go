@@ -1,6 +1,7 @@
 package capture_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -57,4 +58,59 @@ func TestTheWriteLockIsNeverTakenFromASteadyWriter(t *testing.T) {
 	if s.WriteLocks != 0 {
 		t.Errorf("the write lock was taken %d times", s.WriteLocks)
 	}
+}
+
+// A reader of the application that stands in the WAL makes a restart
+// impossible; the lock would stop its writers for nothing.
+func TestTheWriteLockIsNotTakenBesideALongReader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.db")
+	db := testdb.Create(t, path, testdb.Options{})
+	testdb.Exec(t, db, "CREATE TABLE t(x)", "INSERT INTO t VALUES(1)")
+	cfg := capture.DefaultConfig()
+	cfg.WALLimit = 8 << 20
+	m := newModel(t)
+	c := open(t, path, m, cfg)
+	step(t, c)
+	reader := testdb.Open(t, path)
+	testdb.Exec(t, reader, "BEGIN")
+	testdb.Number(t, reader, "SELECT count(*) FROM t")
+	for range 40 {
+		testdb.Exec(t, db, "INSERT INTO t VALUES(randomblob(500000))")
+		step(t, c)
+	}
+	if n := c.Status().WriteLocks; n != 0 {
+		t.Errorf("the write lock was taken %d times", n)
+	}
+	testdb.Exec(t, reader, "COMMIT")
+	m.drain(c.Spool())
+	shut(t, c)
+	if err := errors.Join(reader.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	m.equals(path)
+}
+
+func TestACheckpointOfTheApplicationGetsThrough(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.db")
+	db := testdb.Create(t, path, testdb.Options{})
+	testdb.Exec(t, db, "CREATE TABLE t(x)", "PRAGMA busy_timeout=30000")
+	m := newModel(t)
+	c := capturer(t, path, m)
+	stop := running(t, c, m)
+	eventually(t, "base captured", func() bool { return c.Status().Pos.TXID > 0 })
+	for _, mode := range []string{"FULL", "RESTART", "TRUNCATE", "TRUNCATE"} {
+		testdb.Exec(t, db, "INSERT INTO t VALUES(randomblob(50000))", "DELETE FROM t WHERE rowid % 2")
+		var busy, frames, copied int
+		if err := db.QueryRow("PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &frames, &copied); err != nil || busy != 0 {
+			t.Errorf("%s checkpoint: busy %d, error %v", mode, busy, err)
+		}
+	}
+	stop()
+	step(t, c)
+	m.drain(c.Spool())
+	shut(t, c)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.equals(path)
 }
