@@ -127,7 +127,7 @@ func (c *Capturer) step(ctx context.Context, capture func(context.Context) error
 		err = c.open(ctx)
 	}
 	if errors.Is(err, errAbsent) {
-		c.status.set(func(s *Status) { s.State, s.LastError = StateWaiting, "" })
+		c.status.set(func(s *Status) { s.State, s.LastError, s.FailingSince = StateWaiting, "", time.Time{} })
 		return nil
 	}
 	if err == nil {
@@ -170,9 +170,14 @@ func (c *Capturer) report(err error) {
 	c.opts.Metrics.spoolBytes.Set(float64(bytes))
 	c.status.set(func(s *Status) {
 		s.Pos, s.SpoolFiles, s.SpoolBytes, s.LastError = c.st.sums.Pos(), files, bytes, ""
-		if s.State = StateCapturing; err != nil {
-			s.State, s.LastError = StateFailing, err.Error()
+		if err == nil {
+			s.State, s.FailingSince = StateCapturing, time.Time{}
+			return
 		}
+		if s.FailingSince.IsZero() {
+			s.FailingSince = time.Now()
+		}
+		s.State, s.LastError = StateFailing, err.Error()
 	})
 }
 

@@ -50,11 +50,14 @@ func TestARollbackJournalDatabaseIsSwitchedWhenNoTransactionIsOpen(t *testing.T)
 	if err := c.Capture(t.Context()); !errors.Is(err, capture.ErrRollbackJournal) {
 		t.Errorf("with a transaction open: %v", err)
 	}
-	if s := c.Status(); s.State != capture.StateFailing || !strings.Contains(s.LastError, "without open transactions") {
+	if s := c.Status(); s.State != capture.StateFailing || s.FailingSince.IsZero() || !strings.Contains(s.LastError, "without open transactions") {
 		t.Errorf("status %+v", s)
 	}
 	testdb.Exec(t, db, "COMMIT")
 	step(t, c)
+	if s := c.Status(); !s.FailingSince.IsZero() {
+		t.Errorf("status after recovery %+v", s)
+	}
 	testdb.Exec(t, db, "INSERT INTO t VALUES(2)")
 	step(t, c)
 	m.drain(c.Spool())

@@ -24,6 +24,8 @@ type Status struct {
 	Resyncs    int // comparisons of the whole database
 	WriteLocks int // times the write lock was held
 	LastError  string
+	// FailingSince is when the failures began that last; zero: all is well.
+	FailingSince time.Time
 }
 
 type statusBox struct {

@@ -18,18 +18,15 @@ import (
 
 // replicated is one database on its way to its replica.
 type replicated struct {
-	cfg     Database
-	place   location
-	log     *slog.Logger
-	replica *replica.Replica
-	bucket  storage.Bucket
-	opened  chan struct{} // closed once parts are there
-	use     sync.RWMutex  // held to read while parts work, to write to close them
+	cfg    Database
+	remote *remote
+	log    *slog.Logger
+	opened chan struct{} // closed once parts are there
+	use    sync.RWMutex  // held to read while parts work, to write to close them
 
 	mu          sync.Mutex
 	parts       *parts
-	tip         replica.Tip // what the bucket held when it was asked last
-	err         error       // why the last attempt to run ended
+	err         error // why the last attempt to run ended
 	stopCapture context.CancelFunc
 	stopping    bool
 }
@@ -49,14 +46,14 @@ func newReplicated(ctx context.Context, cfg Database, log *slog.Logger) (*replic
 	if err != nil {
 		return nil, err
 	}
-	bucket, layout, err := place.open(ctx)
+	log = log.With("db", cfg.Path)
+	r, err := newRemote(ctx, place, log)
 	if err != nil {
 		return nil, err
 	}
-	log = log.With("db", cfg.Path)
-	log.Info("replicating", "to", place.String(), "bucket", logged(bucket))
+	log.Info("replicating", "to", place.String(), "bucket", logged(r.bucket))
 	return &replicated{
-		cfg: cfg, place: place, log: log, replica: replica.New(bucket, layout, log), bucket: bucket,
+		cfg: cfg, remote: r, log: log,
 		opened: make(chan struct{}), stopCapture: func() {},
 	}, nil
 }
@@ -116,20 +113,8 @@ func (d *replicated) work(ctx context.Context) error {
 	})
 	group.Go(func() error { return p.source.Run(ctx) })
 	group.Go(func() error { return p.uploader.Run(ctx) })
-	group.Go(func() error { d.cleanUploads(ctx); return nil })
+	group.Go(func() error { d.remote.cleanUploads(ctx, d.log); return nil })
 	return group.Wait()
-}
-
-// cleanUploads removes what a killed process left of uploads in parts, which
-// the service charges for and no listing shows.
-func (d *replicated) cleanUploads(ctx context.Context) {
-	b, ok := d.bucket.(interface{ CleanUploads(context.Context) error })
-	if !ok {
-		return
-	}
-	if err := b.CleanUploads(ctx); err != nil && ctx.Err() == nil {
-		d.log.Warn("unfinished uploads were not cleaned up", "error", err)
-	}
 }
 
 // Protected waits until a full copy of the database is on the replica. While
@@ -186,7 +171,7 @@ func (d *replicated) Finish(ctx context.Context) error {
 	if isFenced(err) {
 		return fmt.Errorf("database %s: %w", d.cfg.Path, err)
 	}
-	return fmt.Errorf("database %s: the last commit is not on %s: %w", d.cfg.Path, d.place, d.reason(err))
+	return fmt.Errorf("database %s: the last commit is not on %s: %w", d.cfg.Path, d.remote.place, d.reason(err))
 }
 
 // Close gives the database and its state free. Only Report may be called then.

@@ -28,14 +28,14 @@ func (d *replicated) open(ctx context.Context) error {
 		return err
 	}
 	capturer, err := capture.New(d.cfg.Path, d.cfg.Capture, capture.Options{
-		Tip: func(ctx context.Context) (capture.Tip, error) { return d.askTip(ctx) },
+		Tip: d.remote.askTip,
 		Log: d.log,
 	})
 	if err != nil {
 		return err
 	}
 	src := newSource(capturer.Spool(), d.cfg.Replica.SyncInterval)
-	p := &parts{capturer: capturer, source: src, uploader: replica.NewUploader(d.replica, src, replica.UploaderOptions{})}
+	p := &parts{capturer: capturer, source: src, uploader: replica.NewUploader(d.remote.replica, src, replica.UploaderOptions{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.parts = p
@@ -43,28 +43,14 @@ func (d *replicated) open(ctx context.Context) error {
 	return nil
 }
 
-func (d *replicated) askTip(ctx context.Context) (capture.Tip, error) {
-	tip, err := d.replica.Tip(ctx)
-	if errors.Is(err, replica.ErrNoBackup) {
-		tip, err = replica.Tip{}, nil
-	}
-	if err != nil {
-		return capture.Tip{}, err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.tip = tip
-	return capture.Tip{Pos: tip.Pos, PageSize: tip.PageSize, Pages: tip.Commit}, nil
-}
-
 func (d *replicated) restoreIfMissing(ctx context.Context) error {
 	if !d.cfg.RestoreIfMissing || exists(d.cfg.Path) {
 		return nil
 	}
 	begin := time.Now()
-	result, err := replica.Restore(ctx, d.replica, restoreOptions(d.cfg.Path))
-	if err = d.place.doubt(err); errors.Is(err, replica.ErrNoBackup) {
-		d.log.Info("nothing to restore", "replica", d.place.String())
+	result, err := replica.Restore(ctx, d.remote.replica, restoreOptions(d.cfg.Path))
+	if err = d.remote.place.doubt(err); errors.Is(err, replica.ErrNoBackup) {
+		d.log.Info("nothing to restore", "replica", d.remote.place.String())
 		// Whoever makes the database may make its directory, but the state
 		// beside it is there first.
 		return os.MkdirAll(filepath.Dir(d.cfg.Path), 0o755)

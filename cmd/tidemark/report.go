@@ -31,11 +31,22 @@ type DatabaseReport struct {
 	State         string   `json:"state"`
 	Captured      Position `json:"captured"`
 	Uploaded      Position `json:"uploaded"`
-	LagSeconds    float64  `json:"lag_seconds"` // age of the oldest commit that is not uploaded; 0: none
+	LagSeconds    float64  `json:"lag_seconds"` // age of the oldest commit that is not uploaded; see lag
 	SpoolFiles    int      `json:"spool_files"`
 	SpoolBytes    int64    `json:"spool_bytes"`
 	UploadedBytes int64    `json:"uploaded_bytes"` // by this process
 	Error         string   `json:"error,omitempty"`
+}
+
+// lag is the age in seconds of the oldest commit that is not uploaded; 0:
+// none. While capturing fails nobody knows what is committed, so it is at least
+// the time since it began to.
+func (p *parts) lag() float64 {
+	lag := p.source.lag()
+	if since := p.capturer.Status().FailingSince; !since.IsZero() {
+		lag = max(lag, time.Since(since))
+	}
+	return lag.Seconds()
 }
 
 // Position is a transaction and the checksum of the database after it; both
@@ -56,9 +67,9 @@ func position(p ltx.Pos) Position {
 func (d *replicated) Report() DatabaseReport {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := DatabaseReport{Path: d.cfg.Path, Replica: d.place.String(), State: stateStarting}
+	r := DatabaseReport{Path: d.cfg.Path, Replica: d.remote.place.String(), State: stateStarting}
 	if d.parts != nil {
-		d.parts.describe(&r, d.tip.Pos)
+		d.parts.describe(&r, d.remote.lastTip().Pos)
 	}
 	if d.err != nil {
 		r.State, r.Error = stateFailing, d.err.Error()
@@ -79,7 +90,7 @@ func (p *parts) describe(r *DatabaseReport, tip ltx.Pos) {
 		captured.Pos = there
 	}
 	r.Captured, r.Uploaded = position(captured.Pos), position(there)
-	r.LagSeconds = p.source.lag().Seconds()
+	r.LagSeconds = p.lag()
 	r.SpoolFiles, r.SpoolBytes = p.capturer.Spool().Size()
 	r.UploadedBytes = uploaded.Bytes
 	switch {

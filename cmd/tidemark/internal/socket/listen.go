@@ -7,9 +7,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"syscall"
 	"time"
 )
+
+// ofProcess are names such as DefaultPath makes.
+var ofProcess = regexp.MustCompile(`^[0-9]+\.sock$`)
 
 // Listener is a socket that is removed when it is closed, if it is still the
 // one under its name.
@@ -20,7 +24,8 @@ type Listener struct {
 }
 
 // Listen makes the socket at path, its directory too where it is missing. A
-// socket nobody listens on is replaced; a live one is ErrInUse; any other kind
+// socket nobody listens on is replaced, and in DefaultDir those that killed
+// processes left are removed; a live one is ErrInUse; any other kind
 // of file is left alone.
 func Listen(path string, mode fs.FileMode) (*Listener, error) {
 	if len(path) > maxPath {
@@ -38,11 +43,27 @@ func Listen(path string, mode fs.FileMode) (*Listener, error) {
 	if err := vacant(path); err != nil {
 		return nil, err
 	}
+	if filepath.Clean(dir) == filepath.Clean(DefaultDir()) {
+		sweep(dir)
+	}
 	l, err := bind(path, mode)
 	if err != nil {
 		return nil, fmt.Errorf("socket %s: %w", path, err)
 	}
 	return l, nil
+}
+
+// sweep removes the sockets of processes that ended without doing so. The lock
+// on dir keeps others from making one meanwhile; what cannot be removed harms
+// nobody.
+func sweep(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		if ofProcess.MatchString(entry.Name()) && entry.Type() == fs.ModeSocket && !alive(path) {
+			_ = os.Remove(path)
+		}
+	}
 }
 
 // Close stops listening and removes the socket.
