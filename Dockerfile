@@ -13,6 +13,6 @@ RUN CGO_ENABLED=1 go build -trimpath -buildvcs=false \
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /tidemark /usr/bin/tidemark
 COPY LICENSE /usr/share/doc/tidemark/LICENSE
-USER nonroot
+USER 65532:65532
 ENTRYPOINT ["/usr/bin/tidemark"]
 CMD ["replicate", "-config", "/etc/tidemark.yml"]

@@ -43,7 +43,7 @@ func refusedDatabaseKeys() map[string]string {
 		"min-checkpoint-page-count": "checkpoints are never forced; remove the key",
 		"truncate-page-n":           "checkpoints are never forced; remove the key",
 		"max-sync-wal-bytes":        "memory is bounded without it; remove the key",
-		"busy-timeout":              "the write lock is never waited for; remove the key",
+		"busy-timeout":              "locks of the database are never waited for long; remove the key",
 	}
 }
 

@@ -19,6 +19,9 @@ func (s *supervisor) application(hard, soft context.Context, caught *signals) er
 	}
 	s.sidecar.log.Info("waiting for the databases to be on their replicas before the child starts")
 	if err := s.sidecar.Protected(soft); err != nil {
+		if errors.Is(context.Cause(soft), errStopped) {
+			return errors.New("stopped before the child was started: the databases were not on their replicas yet")
+		}
 		if soft.Err() != nil {
 			return nil // the cause is reported by who ended it
 		}
