@@ -75,16 +75,16 @@ func (c *conn) end() error {
 }
 
 // passive copies into the database file what no reader still needs from the
-// WAL. It waits for nobody. Being unable to at the moment is no error.
-func (c *conn) passive() error {
-	_, err := c.row("PRAGMA wal_checkpoint(PASSIVE)")
+// WAL. It waits for nobody: ran is false when another checkpoint was running.
+func (c *conn) passive() (ran bool, err error) {
+	v, err := c.row("PRAGMA wal_checkpoint(PASSIVE)")
 	if isLocked(err) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("passive checkpoint: %w", err)
+		return false, fmt.Errorf("passive checkpoint: %w", err)
 	}
-	return nil
+	return v[0] == int64(0), nil
 }
 
 // toWAL switches the database to WAL mode unless a transaction is open.

@@ -36,6 +36,7 @@ type cursor struct {
 	mark  wal.Mark // captured up to here
 	held  int      // connection with the read transaction; -1: none
 	bound pinBound
+	ran   bool // the last checkpoint did, no other one was running
 	loose bool // when the pin was set all frames were copied back: the WAL may restart
 }
 
@@ -175,7 +176,9 @@ func (c *cursor) checkpoint() error {
 	if err := c.advance(); err != nil {
 		return err
 	}
-	return c.db.conns[1-c.held].passive()
+	ran, err := c.db.conns[1-c.held].passive()
+	c.ran = ran
+	return err
 }
 
 // follow moves the pin to the present if there is anything new.
@@ -187,12 +190,12 @@ func (c *cursor) follow() error {
 	return c.advance()
 }
 
-// blocked tells whether frames that the pin allows to be copied back were not,
-// after a checkpoint: another reader needs them, or another checkpoint runs.
+// blocked tells whether the last checkpoint left frames that the pin allows to
+// be copied back: another reader stands in the way.
 func (c *cursor) blocked() (bool, error) {
 	ih, err := c.index()
 	same := ih.Salt1 == c.bound.salt1 && ih.Salt2 == c.bound.salt2
-	return same && ih.Backfilled < c.bound.frames, err
+	return c.ran && same && ih.Backfilled < c.bound.frames, err
 }
 
 // loosen moves the pin off the WAL if all frames are captured and copied back,
