@@ -22,11 +22,7 @@ func TestBaseHoldsCommittedFramesOfTheWAL(t *testing.T) {
 			testdb.Exec(t, db, "INSERT INTO t VALUES(randomblob(9000))", "DELETE FROM t WHERE rowid % 3 = 0", "PRAGMA incremental_vacuum")
 			step(t, c)
 			m.drain(c.Spool())
-			shut(t, c)
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			m.equals(path)
+			m.endsEqual(c, db, path)
 			if n := len(m.files); n != 2 || m.files[0].Level != 9 || m.files[1].Level != 0 {
 				t.Errorf("got files %v, want a base and one increment", m.files)
 			}
@@ -83,11 +79,7 @@ func TestCommitsGetOneFileEachWhileNothingWaits(t *testing.T) {
 		}
 	}
 	stop()
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 }
 
 func TestCommitsBehindAnUploadGatherInOneFile(t *testing.T) {
@@ -111,9 +103,5 @@ func TestCommitsBehindAnUploadGatherInOneFile(t *testing.T) {
 	if m.tip.Pos.TXID != 2 {
 		t.Errorf("TXID is %s, want 2", m.tip.Pos.TXID)
 	}
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 }

@@ -3,6 +3,7 @@ package capture_test
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -125,6 +126,16 @@ func (m *model) equals(path string) {
 	if total != m.tip.Pos.PostApplyChecksum {
 		m.t.Errorf("database checksum is %s, the last file says %s", total, m.tip.Pos.PostApplyChecksum)
 	}
+}
+
+// endsEqual closes the capturer and the application's handle, then compares.
+func (m *model) endsEqual(c *capture.Capturer, db io.Closer, path string) {
+	m.t.Helper()
+	shut(m.t, c)
+	if err := db.Close(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.equals(path)
 }
 
 func open(t *testing.T, path string, m *model, cfg capture.Config) *capture.Capturer {

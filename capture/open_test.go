@@ -34,11 +34,7 @@ func TestADatabaseThatIsNotThereYetIsPickedUp(t *testing.T) {
 	stop()
 	step(t, c)
 	m.drain(c.Spool())
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 }
 
 func TestARollbackJournalDatabaseIsSwitchedWhenNoTransactionIsOpen(t *testing.T) {
@@ -61,11 +57,7 @@ func TestARollbackJournalDatabaseIsSwitchedWhenNoTransactionIsOpen(t *testing.T)
 	testdb.Exec(t, db, "INSERT INTO t VALUES(2)")
 	step(t, c)
 	m.drain(c.Spool())
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 }
 
 func TestARollbackJournalDatabaseIsKeptWhenAsked(t *testing.T) {
@@ -82,11 +74,7 @@ func TestARollbackJournalDatabaseIsKeptWhenAsked(t *testing.T) {
 	testdb.Exec(t, db, "PRAGMA journal_mode=WAL")
 	step(t, c)
 	m.drain(c.Spool())
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 }
 
 func TestASecondCapturerOfTheSameDatabaseIsRefused(t *testing.T) {
@@ -146,11 +134,7 @@ func TestASymbolicLinkIsFollowed(t *testing.T) {
 	testdb.Exec(t, db, "INSERT INTO t VALUES(1)")
 	step(t, c)
 	m.drain(c.Spool())
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 }
 
 func TestAReplacedDatabaseIsCompared(t *testing.T) {
@@ -175,11 +159,7 @@ func TestAReplacedDatabaseIsCompared(t *testing.T) {
 			testdb.Exec(t, db, "INSERT INTO t VALUES(77)")
 			step(t, c)
 			m.drain(c.Spool())
-			shut(t, c)
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			m.equals(path)
+			m.endsEqual(c, db, path)
 		})
 	}
 }

@@ -45,11 +45,7 @@ func TestOnlyPagesThatDifferAreCapturedAtStart(t *testing.T) {
 			c = capturer(t, path, m)
 			step(t, c)
 			m.drain(c.Spool())
-			shut(t, c)
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			m.equals(path)
+			m.endsEqual(c, db, path)
 			if n := m.pages - base; n > tc.pages {
 				t.Errorf("%d pages of %d captured, want at most %d", n, base, tc.pages)
 			}
@@ -74,11 +70,7 @@ func TestTheApplicationMayDoAnythingWhileCaptured(t *testing.T) {
 				step(t, c)
 			}
 			m.drain(c.Spool())
-			shut(t, c)
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			m.equals(path)
+			m.endsEqual(c, db, path)
 		})
 	}
 }
@@ -104,11 +96,7 @@ func TestALostStateDirectoryCostsNothingWhenTheReplicaIsEqual(t *testing.T) {
 	testdb.Exec(t, db, "INSERT INTO t VALUES(1)")
 	step(t, c)
 	m.drain(c.Spool())
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 	if n := len(m.files); n != 2 || m.files[1].Min != 2 {
 		t.Errorf("files %v, want the chain to go on", m.files)
 	}
@@ -130,11 +118,7 @@ func TestALostStateDirectoryGetsAFullCopyThatContinuesTheChain(t *testing.T) {
 	c = capturer(t, path, m)
 	step(t, c)
 	m.drain(c.Spool())
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 	if n := len(m.files); n != 2 || m.files[1].Level != 0 || m.files[1].Min != 2 {
 		t.Errorf("files %v, want a level-0 file 2-2", m.files)
 	}
@@ -152,11 +136,7 @@ func TestAReplicaWithoutChecksumsGetsABaseThatStartsTheChain(t *testing.T) {
 	testdb.Exec(t, db, "INSERT INTO t VALUES(1)")
 	step(t, c)
 	m.drain(c.Spool())
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 	if n := len(m.files); n != 2 || m.files[0].Min != 1 || m.files[0].Max != 8 || m.files[1].Min != 9 {
 		t.Errorf("files %v, want a base 1-8 and 9-9", m.files)
 	}
@@ -175,11 +155,7 @@ func TestAPageSizeChangeStartsANewBase(t *testing.T) {
 	c = capturer(t, path, m)
 	step(t, c)
 	m.drain(c.Spool())
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 	if n := len(m.files); n != 2 || m.files[1].Min != 1 || m.files[1].Max != 2 {
 		t.Errorf("files %v, want a second base 1-2", m.files)
 	}

@@ -30,11 +30,7 @@ func spoiled(t *testing.T, spoil func(t *testing.T, state string)) *model {
 	testdb.Exec(t, db, "INSERT INTO t VALUES(3)")
 	step(t, c)
 	m.drain(c.Spool())
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 	return m
 }
 
@@ -122,11 +118,7 @@ func TestOldSumsCatchUpWithTheSpool(t *testing.T) {
 	c = capturer(t, path, m)
 	step(t, c)
 	m.drain(c.Spool())
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 	if len(m.files) != 2 {
 		t.Errorf("files %v, want base and increment", m.files)
 	}

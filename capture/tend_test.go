@@ -108,9 +108,5 @@ func TestACheckpointOfTheApplicationGetsThrough(t *testing.T) {
 	stop()
 	step(t, c)
 	m.drain(c.Spool())
-	shut(t, c)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.equals(path)
+	m.endsEqual(c, db, path)
 }
