@@ -5,19 +5,25 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Observed counts what happens to b in metrics registered with reg. A
-// registerer takes them once: to observe several buckets, wrap it with a label
-// for each (prometheus.WrapRegistererWith).
-func Observed(b Bucket, reg prometheus.Registerer) Bucket {
+// Metrics counts what happens to buckets, all of a process together.
+type Metrics struct {
+	duration *prometheus.HistogramVec // its count is the number of operations
+	failed   *prometheus.CounterVec
+	bytes    *prometheus.CounterVec
+}
+
+// NewMetrics registers the metrics with reg, which takes them once; nil gives
+// metrics that nobody sees.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
 	factory := promauto.With(reg)
-	return &observed{
-		Bucket: b,
+	return &Metrics{
 		duration: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "tidemark_bucket_request_seconds",
 			Help:    "Time of bucket operations; of a get, until its body is open; of a list, without the time its reader takes.",
@@ -34,12 +40,19 @@ func Observed(b Bucket, reg prometheus.Registerer) Bucket {
 	}
 }
 
+// Observed is b with its operations counted in m.
+func (m *Metrics) Observed(b Bucket) Bucket { return &observed{Bucket: b, Metrics: m} }
+
+// Observed counts what happens to b in metrics registered with reg.
+func Observed(b Bucket, reg prometheus.Registerer) Bucket { return NewMetrics(reg).Observed(b) }
+
 type observed struct {
 	Bucket
-	duration *prometheus.HistogramVec // its count is the number of operations
-	failed   *prometheus.CounterVec
-	bytes    *prometheus.CounterVec
+	*Metrics
 }
+
+// LogValue is that of the bucket.
+func (o *observed) LogValue() slog.Value { return logValue(o.Bucket) }
 
 func (o *observed) Get(ctx context.Context, key string, part Range) (io.ReadCloser, Object, error) {
 	start := time.Now()
@@ -86,10 +99,10 @@ func (o *observed) Delete(ctx context.Context, keys ...string) error {
 	return err
 }
 
-func (o *observed) done(operation string, spent time.Duration, err error) {
-	o.duration.WithLabelValues(operation).Observe(spent.Seconds())
+func (m *Metrics) done(operation string, spent time.Duration, err error) {
+	m.duration.WithLabelValues(operation).Observe(spent.Seconds())
 	if err != nil {
-		o.failed.WithLabelValues(operation, kind(err)).Inc()
+		m.failed.WithLabelValues(operation, kind(err)).Inc()
 	}
 }
 
