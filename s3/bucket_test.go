@@ -72,6 +72,14 @@ func TestBucketKeepsTheContract(t *testing.T) {
 	})
 }
 
+func TestPartsOfASharedBucketKeepTheContract(t *testing.T) {
+	shared := open(t, testbucket.Gateway(t).URL("suite"))
+	var n atomic.Int32
+	storagetest.Suite(t, func(*testing.T) storage.Bucket {
+		return storage.Under(shared, fmt.Sprintf("part/%d", n.Add(1)))
+	})
+}
+
 func TestBucketWithoutPrefixIsTheWholeBucket(t *testing.T) {
 	b := open(t, testbucket.Gateway(t).URL(""))
 	store(t, b, "a/b", "content")

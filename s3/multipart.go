@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,11 +15,7 @@ import (
 	"github.com/tidemark-io/tidemark/storage"
 )
 
-const (
-	abortTimeout = 15 * time.Second
-	// uploadAge is how long a multipart upload may be under way.
-	uploadAge = 24 * time.Hour
-)
+const abortTimeout = 15 * time.Second
 
 // upload is one multipart upload.
 type upload struct {
@@ -144,36 +139,4 @@ func (b *Bucket) abort(ctx context.Context, full string, id *string) error {
 		}
 		return err
 	})
-}
-
-// CleanUploads aborts the multipart uploads below the prefix that began more
-// than a day ago: a killed process leaves its parts on the service, unseen but
-// paid for.
-func (b *Bucket) CleanUploads(ctx context.Context) error {
-	in := &sdk.ListMultipartUploadsInput{Bucket: &b.config.Bucket, Prefix: aws.String(b.base())}
-	var errs []error
-	for {
-		var page *sdk.ListMultipartUploadsOutput
-		err := b.try(ctx, func() (err error) {
-			page, err = b.client.ListMultipartUploads(ctx, in)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("clean uploads of %s: %w", b, errors.Join(append(errs, err)...))
-		}
-		for _, u := range page.Uploads {
-			if time.Since(aws.ToTime(u.Initiated)) < uploadAge || !strings.HasPrefix(aws.ToString(u.Key), b.base()) {
-				continue
-			}
-			if err := b.abort(ctx, *u.Key, u.UploadId); err != nil {
-				errs = append(errs, fmt.Errorf("abort upload of %s: %w", *u.Key, err))
-			}
-		}
-		// Markers grow, so a service that repeats one has no more to tell.
-		if !aws.ToBool(page.IsTruncated) || aws.ToString(page.NextKeyMarker) <= aws.ToString(in.KeyMarker) &&
-			aws.ToString(page.NextUploadIdMarker) == aws.ToString(in.UploadIdMarker) {
-			return errors.Join(errs...)
-		}
-		in.KeyMarker, in.UploadIdMarker = page.NextKeyMarker, page.NextUploadIdMarker
-	}
 }

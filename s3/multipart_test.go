@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -170,46 +169,6 @@ func only(method string, strike http.HandlerFunc) func(http.Handler) http.Handle
 				return
 			}
 			next.ServeHTTP(w, r)
-		})
-	}
-}
-
-func TestOldUploadsUnderThePrefixAreCleaned(t *testing.T) {
-	gateway := testbucket.Gateway(t)
-	p := testbucket.NewProxy(t, gateway.Endpoint())
-	for _, prefix := range []string{"p", "p2"} { // killed before they could abort
-		b := open(t, p.URL(prefix)+"&part-size=5MiB")
-		p.Inject(only("PUT", status(http.StatusForbidden, "")))
-		p.Inject(only("DELETE", status(http.StatusForbidden, "")))
-		if _, err := b.Put(t.Context(), "a", bytes.NewReader(numbered(6<<20)), storage.Condition{}); err == nil {
-			t.Fatal("put succeeded")
-		}
-		p.Heal()
-	}
-	b := open(t, p.URL("p"))
-	for _, c := range []struct{ year, want string }{{"", "2"}, {"2001", "1"}} {
-		p.Inject(backdate(c.year))
-		if err := b.CleanUploads(t.Context()); err != nil {
-			t.Errorf("clean: %v", err)
-		}
-		if n := uploads(t, gateway); n != int(c.want[0]-'0') {
-			t.Errorf("year %q: %d uploads left, want %s", c.year, n, c.want)
-		}
-	}
-}
-
-// backdate changes the year in which uploads began.
-func backdate(year string) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if year == "" || !r.URL.Query().Has("uploads") {
-				next.ServeHTTP(w, r)
-				return
-			}
-			reply := httptest.NewRecorder()
-			next.ServeHTTP(reply, r)
-			before, after, _ := strings.Cut(reply.Body.String(), "<Initiated>")
-			_, _ = io.WriteString(w, before+"<Initiated>"+year+after[4:])
 		})
 	}
 }
