@@ -16,6 +16,9 @@ import (
 // merged away between the listing and the reading.
 const tipTries = 5
 
+// tipWhole is the size up to which the newest file is fetched with one request.
+const tipWhole = 64 << 10
+
 // Tip is the newest state the replica holds.
 type Tip struct {
 	Pos      ltx.Pos // PostApplyChecksum 0: unknown, the file carries none
@@ -24,7 +27,8 @@ type Tip struct {
 	Info     ltx.FileInfo
 }
 
-// Tip returns the newest state over all levels. It returns ErrNoBackup only
+// Tip returns the newest state over all levels. It takes one listing and, where
+// the newest file is small, one request more, else two. It returns ErrNoBackup only
 // after a complete listing that showed no file; a listing that fails is an
 // error of its own.
 func (r *Replica) Tip(ctx context.Context) (Tip, error) {
@@ -86,16 +90,14 @@ func (r *Replica) tipOf(ctx context.Context, candidates []ltx.FileInfo) (Tip, er
 	return Tip{}, fmt.Errorf("read newest file: %w", errors.Join(errs...))
 }
 
-// ends reads the header and the trailer of a file.
+// ends reads the header and the trailer of a file; a small file is fetched
+// whole, because a request costs more than its bytes.
 func (r *Replica) ends(ctx context.Context, f ltx.FileInfo) (ltx.Header, ltx.Trailer, error) {
 	if err := r.checkSize(f); err != nil {
 		return ltx.Header{}, ltx.Trailer{}, err
 	}
-	head, tail := make([]byte, ltx.HeaderSize), make([]byte, ltx.TrailerSize)
-	g, fetchCtx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.fetch(fetchCtx, f, head, 0) })
-	g.Go(func() error { return r.fetch(fetchCtx, f, tail, f.Size-ltx.TrailerSize) })
-	if err := g.Wait(); err != nil {
+	head, tail, err := r.fetchEnds(ctx, f)
+	if err != nil {
 		return ltx.Header{}, ltx.Trailer{}, err
 	}
 	h, err := r.header(f, head)
@@ -110,6 +112,19 @@ func (r *Replica) ends(ctx context.Context, f ltx.FileInfo) (ltx.Header, ltx.Tra
 		return ltx.Header{}, ltx.Trailer{}, fmt.Errorf("read %s: %w", r.Key(f), err)
 	}
 	return h, t, nil
+}
+
+func (r *Replica) fetchEnds(ctx context.Context, f ltx.FileInfo) (head, tail []byte, err error) {
+	if f.Size <= tipWhole {
+		whole := make([]byte, f.Size)
+		err = r.fetch(ctx, f, whole, 0)
+		return whole[:ltx.HeaderSize], whole[f.Size-ltx.TrailerSize:], err
+	}
+	head, tail = make([]byte, ltx.HeaderSize), make([]byte, ltx.TrailerSize)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.fetch(ctx, f, head, 0) })
+	g.Go(func() error { return r.fetch(ctx, f, tail, f.Size-ltx.TrailerSize) })
+	return head, tail, g.Wait()
 }
 
 // header decodes the header of f and compares it with what the key says.

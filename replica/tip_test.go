@@ -26,6 +26,31 @@ func TestTipIsTheNewestFileOfAllLevels(t *testing.T) {
 	checkTip(t, h, file(0, 4, 4))
 }
 
+func TestTipTakesOneListingAndOneRead(t *testing.T) {
+	h := newHistory(t, 4096)
+	expect := func(what string, lists, gets int) {
+		t.Helper()
+		lists, gets = lists+h.bucket.Calls(storagetest.List), gets+h.bucket.Calls(storagetest.Get)
+		if _, err := h.Tip(t.Context()); err != nil && !errors.Is(err, replica.ErrNoBackup) {
+			t.Fatal(err)
+		}
+		if l, g := h.bucket.Calls(storagetest.List), h.bucket.Calls(storagetest.Get); l != lists || g != gets {
+			t.Errorf("%s: %d listings and %d reads more than expected", what, l-lists, g-gets)
+		}
+	}
+	expect("empty", 1, 0)
+	h.write(3, 5)
+	expect("small file", 1, 1)
+	h.put(file(9, 1, 3), h.snapshot())
+	expect("two levels that end together", 1, 1)
+	h.write(1, 40)
+	files, err := h.Files(t.Context(), 0)
+	if err != nil || files[3].Size <= 64<<10 {
+		t.Fatalf("got %+v, %v; want a large file", files, err)
+	}
+	expect("large file", 1, 2)
+}
+
 func checkTip(t *testing.T, h *history, want ltx.FileInfo) {
 	t.Helper()
 	tip, err := h.Tip(t.Context())

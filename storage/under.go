@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 )
 
@@ -44,16 +45,13 @@ func (u *under) LogValue() slog.Value {
 	if value.Kind() != slog.KindGroup {
 		return slog.StringValue(u.String())
 	}
-	var attrs []slog.Attr
-	prefix := u.prefix
-	for _, a := range value.Group() {
-		if a.Key != "prefix" {
-			attrs = append(attrs, a)
-		} else if outer := a.Value.String(); outer != "" {
-			prefix = outer + "/" + prefix
+	attrs := slices.Clone(value.Group())
+	for i, a := range attrs {
+		if a.Key == "prefix" {
+			attrs[i].Value = slog.StringValue(strings.TrimPrefix(a.Value.String()+"/"+u.prefix, "/"))
 		}
 	}
-	return slog.GroupValue(append(attrs, slog.String("prefix", prefix))...)
+	return slog.GroupValue(attrs...)
 }
 
 // logValue is a bucket as the log shows it.

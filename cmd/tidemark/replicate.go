@@ -111,7 +111,7 @@ func replicate(c *cli.Context, cfg Config) error {
 	return (&supervisor{
 		sidecar: s, command: command, timeout: cfg.ShutdownTimeout,
 		started: func() { logVersions(log) },
-		serve:   func(ctx context.Context) error { return serveStatus(ctx, listener, s.Handler(), log) },
+		serve:   func(ctx context.Context) error { return s.serve(ctx, listener) },
 	}).Run(c.Context)
 }
 

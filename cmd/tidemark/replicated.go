@@ -41,13 +41,13 @@ type parts struct {
 
 // newReplicated starts nothing and sends nothing, but finds settings that can
 // never work.
-func newReplicated(ctx context.Context, cfg Database, log *slog.Logger) (*replicated, error) {
+func newReplicated(ctx context.Context, cfg Database, b *buckets, log *slog.Logger) (*replicated, error) {
 	place, err := cfg.Replica.locate()
 	if err != nil {
 		return nil, err
 	}
 	log = log.With("db", cfg.Path)
-	r, err := newRemote(ctx, place, log)
+	r, err := b.remote(ctx, place, log)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,6 @@ func (d *replicated) work(ctx context.Context) error {
 	})
 	group.Go(func() error { return p.source.Run(ctx) })
 	group.Go(func() error { return p.uploader.Run(ctx) })
-	group.Go(func() error { d.remote.cleanUploads(ctx, d.log); return nil })
 	return group.Wait()
 }
 

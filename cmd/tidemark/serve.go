@@ -3,7 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
-	"net/http"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/socket"
 )
@@ -29,14 +30,18 @@ func listen(cfg Socket, log *slog.Logger) (*socket.Listener, error) {
 	return l, nil
 }
 
-// serveStatus answers until ctx ends.
-func serveStatus(ctx context.Context, l *socket.Listener, h http.Handler, log *slog.Logger) error {
-	if l == nil {
-		<-ctx.Done()
-		return nil
+// serve does what goes on beside replication until ctx ends: it answers on l,
+// if that is not nil, and cleans buckets.
+func (s *sidecar) serve(ctx context.Context, l *socket.Listener) error {
+	var group errgroup.Group
+	group.Go(func() error { _ = s.buckets.Run(ctx); return nil })
+	if l != nil {
+		group.Go(func() error {
+			if err := socket.Serve(ctx, l, s.Handler()); err != nil {
+				s.log.Error("status socket ended", "error", err)
+			}
+			return nil
+		})
 	}
-	if err := socket.Serve(ctx, l, h); err != nil {
-		log.Error("status socket ended", "error", err)
-	}
-	return nil
+	return group.Wait()
 }

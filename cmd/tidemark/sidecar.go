@@ -10,19 +10,22 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tidemark-io/tidemark/storage"
 )
 
 // sidecar replicates several databases; none of them stops another.
 type sidecar struct {
 	databases []*replicated
+	buckets   *buckets
 	log       *slog.Logger
 	started   time.Time
 }
 
 func newSidecar(ctx context.Context, cfg Config, log *slog.Logger) (*sidecar, error) {
-	s := &sidecar{log: log, started: time.Now()}
+	s := &sidecar{buckets: newBuckets(storage.NewMetrics(nil), log), log: log, started: time.Now()}
 	for _, d := range cfg.Databases {
-		r, err := newReplicated(ctx, d, log)
+		r, err := newReplicated(ctx, d, s.buckets, log)
 		if err != nil {
 			return nil, err
 		}
