@@ -17,6 +17,8 @@ func TestAnOutageCostsFewTurnsAndEndsForAllAtOnce(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
 		count := func() (n int) {
+			d.lock <- struct{}{}
+			defer func() { <-d.lock }()
 			for _, times := range d.began {
 				n += len(times)
 			}
