@@ -9,6 +9,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/internal/web"
 	"github.com/tidemark-io/tidemark/s3"
 )
 
@@ -19,6 +20,7 @@ type Config struct {
 	ShutdownTimeout time.Duration `yaml:"shutdown-timeout"`
 	Logging         Logging       `yaml:"logging"`
 	Socket          Socket        `yaml:"socket"`
+	Addr            string        `yaml:"addr"` // host:port of HTTP; empty: none
 	SyncInterval    time.Duration `yaml:"sync-interval"` // this and S3: for replicas that do not say otherwise
 	S3              s3.Config     `yaml:",inline"`
 }
@@ -48,7 +50,7 @@ func DefaultConfig() Config {
 // Validate names every setting that is not possible, alone or together with
 // another one.
 func (c Config) Validate() error {
-	errs := []error{c.Logging.Validate(), c.Socket.Validate(), c.S3.ValidateTransfer()}
+	errs := []error{c.Logging.Validate(), c.Socket.Validate(), web.CheckAddr(c.Addr), c.S3.ValidateTransfer()}
 	if c.ShutdownTimeout < time.Second {
 		errs = append(errs, fmt.Errorf("shutdown-timeout: %s is too short; at least 1s is needed for a last upload", c.ShutdownTimeout))
 	}

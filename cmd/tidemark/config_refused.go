@@ -4,7 +4,6 @@ package main
 // does not do, or does not do yet, with what to do about it.
 func refusedKeys() map[string]string {
 	refused := map[string]string{
-		"addr":                        "HTTP and metrics are not supported yet; remove the key",
 		"mcp-addr":                    "not supported; remove the key",
 		"levels":                      "compaction is not supported yet; remove the key",
 		"snapshot":                    "periodic snapshots are not supported yet; remove the key",
