@@ -17,7 +17,7 @@ import (
 // S3 bucket, reached by the same settings, share its client with its
 // connections and its credentials; each has but its prefix.
 type buckets struct {
-	metrics  *storage.Metrics
+	metrics  *metrics
 	log      *slog.Logger
 	answered chan struct{} // capacity 1: a bucket answered for the first time
 
@@ -42,7 +42,7 @@ type sharedBucket struct {
 	cleaned  bool
 }
 
-func newBuckets(m *storage.Metrics, log *slog.Logger) *buckets {
+func newBuckets(m *metrics, log *slog.Logger) *buckets {
 	return &buckets{metrics: m, log: log, answered: make(chan struct{}, 1), shared: map[sharedKey]*sharedBucket{}}
 }
 
@@ -55,7 +55,7 @@ func (b *buckets) remote(ctx context.Context, place location, log *slog.Logger) 
 		if err != nil {
 			return nil, err
 		}
-		r.bucket = b.metrics.Observed(dir)
+		r.bucket = b.metrics.bucket.Observed(dir)
 		r.replica = replica.New(r.bucket, replica.LayoutDir, log)
 		return r, nil
 	}
@@ -86,7 +86,7 @@ func (b *buckets) share(ctx context.Context, c s3.Config) (*sharedBucket, error)
 	if err != nil {
 		return nil, err
 	}
-	shared := &sharedBucket{s3: bucket, observed: b.metrics.Observed(bucket), prefixes: map[string]struct{}{}}
+	shared := &sharedBucket{s3: bucket, observed: b.metrics.bucket.Observed(bucket), prefixes: map[string]struct{}{}}
 	b.shared[key] = shared
 	return shared, nil
 }

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-io/tidemark/internal/testbucket"
-	"github.com/tidemark-io/tidemark/storage"
 )
 
 // onGateway sets the environment that clients of a gateway need.
@@ -50,7 +49,7 @@ func remoteAt(t *testing.T, b *buckets, url string) *remote {
 }
 
 func quietBuckets() *buckets {
-	return newBuckets(storage.NewMetrics(nil), slog.New(slog.DiscardHandler))
+	return newBuckets(newMetrics(0), slog.New(slog.DiscardHandler))
 }
 
 func TestPlacesThatDifferByPrefixShareABucket(t *testing.T) {

@@ -104,14 +104,14 @@ func replicate(c *cli.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(cfg.Socket, log)
+	asked, err := listen(c.Context, cfg, log)
 	if err != nil {
 		return err
 	}
 	return (&supervisor{
 		sidecar: s, command: command, timeout: cfg.ShutdownTimeout,
 		started: func() { logVersions(log) },
-		serve:   func(ctx context.Context) error { return s.serve(ctx, listener) },
+		serve:   func(ctx context.Context) error { return s.serve(ctx, asked) },
 	}).Run(c.Context)
 }
 

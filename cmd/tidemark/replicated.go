@@ -26,7 +26,8 @@ type replicated struct {
 
 	mu          sync.Mutex
 	parts       *parts
-	err         error // why the last attempt to run ended
+	err         error     // why the last attempt to run ended
+	since       time.Time // when that began
 	stopCapture context.CancelFunc
 	stopping    bool
 }
@@ -83,9 +84,7 @@ func (d *replicated) attempt(ctx context.Context) error {
 	if fenced { // nobody may hold up the application's WAL for nothing
 		err = errors.Join(err, d.Close())
 	}
-	d.mu.Lock()
-	d.err = err
-	d.mu.Unlock()
+	d.note(err)
 	if fenced {
 		return loop.Fatal(fmt.Errorf("database %s: %w", d.cfg.Path, err))
 	}

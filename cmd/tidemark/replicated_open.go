@@ -29,7 +29,7 @@ func (d *replicated) open(ctx context.Context) error {
 	}
 	capturer, err := capture.New(d.cfg.Path, d.cfg.Capture, capture.Options{
 		Tip: d.remote.askTip,
-		Log: d.log,
+		Log: d.log, Metrics: d.remote.buckets.metrics.capture(d.cfg.Path),
 	})
 	if err != nil {
 		return err

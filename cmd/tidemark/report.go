@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"time"
 
 	"github.com/tidemark-io/tidemark/capture"
@@ -35,7 +36,15 @@ type DatabaseReport struct {
 	SpoolFiles    int      `json:"spool_files"`
 	SpoolBytes    int64    `json:"spool_bytes"`
 	UploadedBytes int64    `json:"uploaded_bytes"` // by this process
-	Error         string   `json:"error,omitempty"`
+	Resyncs       int      `json:"resyncs,omitempty"`
+	WriteLocks    int      `json:"write_locks,omitempty"` // times SQLite's write lock was held
+	Trouble
+}
+
+// Trouble is what is wrong with a database; zero: nothing.
+type Trouble struct {
+	Error        string    `json:"error,omitempty"`
+	FailingSince time.Time `json:"failing_since,omitzero"`
 }
 
 // lag is the age in seconds of the oldest commit that is not uploaded; 0:
@@ -72,12 +81,28 @@ func (d *replicated) Report() DatabaseReport {
 		d.parts.describe(&r, d.remote.lastTip().Pos)
 	}
 	if d.err != nil {
-		r.State, r.Error = stateFailing, d.err.Error()
+		r.State, r.Error, r.FailingSince = stateFailing, d.err.Error(), d.since
 	}
 	if isFenced(d.err) {
 		r.State = stateFenced
 	}
 	return r
+}
+
+// note remembers why an attempt to run ended, and since when it does so.
+func (d *replicated) note(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err == nil || err == nil {
+		d.since = time.Now()
+	}
+	d.err = err
+}
+
+// hasContent tells whether there may be a database at path.
+func hasContent(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
 }
 
 func (p *parts) describe(r *DatabaseReport, tip ltx.Pos) {
@@ -93,11 +118,14 @@ func (p *parts) describe(r *DatabaseReport, tip ltx.Pos) {
 	r.LagSeconds = p.lag()
 	r.SpoolFiles, r.SpoolBytes = p.capturer.Spool().Size()
 	r.UploadedBytes = uploaded.Bytes
+	r.Resyncs, r.WriteLocks = captured.Resyncs, captured.WriteLocks
 	switch {
 	case captured.LastError != "":
-		r.State, r.Error = stateFailing, captured.LastError
+		r.State, r.Error, r.FailingSince = stateFailing, captured.LastError, captured.FailingSince
 	case uploaded.LastError != nil:
-		r.State, r.Error = stateFailing, uploaded.LastError.Error()
+		r.State, r.Error, r.FailingSince = stateFailing, uploaded.LastError.Error(), uploaded.ErrorSince
+	case captured.State == capture.StateWaiting && hasContent(r.Path):
+		r.State = stateStarting // it was not looked at yet
 	case captured.State == capture.StateWaiting:
 		r.State = stateWaiting
 	default:

@@ -2,16 +2,38 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"net"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/socket"
+	"github.com/tidemark-io/tidemark/internal/web"
 )
 
-// listen makes the socket that cfg describes; nil when there is none. Only a
-// path that was asked for may fail: replication is worth more than its status.
-func listen(cfg Socket, log *slog.Logger) (*socket.Listener, error) {
+// listeners are where a sidecar is asked; nil where it is not.
+type listeners struct {
+	socket *socket.Listener
+	web    net.Listener
+}
+
+// listen makes the listeners that cfg describes. Of the socket, only a path
+// that was asked for may fail: replication is worth more than its status.
+func listen(ctx context.Context, cfg Config, log *slog.Logger) (l listeners, err error) {
+	if cfg.Addr != "" {
+		if l.web, err = web.Listen(ctx, cfg.Addr); err != nil {
+			return listeners{}, err
+		}
+		log.Info("HTTP is answered", "addr", l.web.Addr().String())
+	}
+	if l.socket, err = listenSocket(cfg.Socket, log); err != nil && l.web != nil {
+		err = errors.Join(err, l.web.Close())
+	}
+	return l, err
+}
+
+func listenSocket(cfg Socket, log *slog.Logger) (*socket.Listener, error) {
 	if !cfg.Enabled {
 		return nil, nil
 	}
@@ -30,15 +52,24 @@ func listen(cfg Socket, log *slog.Logger) (*socket.Listener, error) {
 	return l, nil
 }
 
-// serve does what goes on beside replication until ctx ends: it answers on l,
-// if that is not nil, and cleans buckets.
-func (s *sidecar) serve(ctx context.Context, l *socket.Listener) error {
+// serve does what goes on beside replication until ctx ends: it answers where
+// it is asked, and cleans buckets.
+func (s *sidecar) serve(ctx context.Context, l listeners) error {
 	var group errgroup.Group
 	group.Go(func() error { _ = s.buckets.Run(ctx); return nil })
-	if l != nil {
+	if l.socket != nil {
 		group.Go(func() error {
-			if err := socket.Serve(ctx, l, s.Handler()); err != nil {
+			if err := socket.Serve(ctx, l.socket, s.Handler()); err != nil {
 				s.log.Error("status socket ended", "error", err)
+			}
+			return nil
+		})
+	}
+	if l.web != nil {
+		s.buckets.metrics.registry.MustRegister(newReportCollector(s.Report, s.buckets.metrics.label))
+		group.Go(func() error {
+			if err := web.Serve(ctx, l.web, s.webHandler(), s.log); err != nil {
+				s.log.Error("HTTP ended", "error", err)
 			}
 			return nil
 		})

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/tidemark-io/tidemark/storage"
 )
 
 // sidecar replicates several databases; none of them stops another.
@@ -23,7 +21,7 @@ type sidecar struct {
 }
 
 func newSidecar(ctx context.Context, cfg Config, log *slog.Logger) (*sidecar, error) {
-	s := &sidecar{buckets: newBuckets(storage.NewMetrics(nil), log), log: log, started: time.Now()}
+	s := &sidecar{buckets: newBuckets(newMetrics(cfg.ownSeries()), log), log: log, started: time.Now()}
 	for _, d := range cfg.Databases {
 		r, err := newReplicated(ctx, d, s.buckets, log)
 		if err != nil {
