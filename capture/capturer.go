@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,14 +22,16 @@ type Capturer struct {
 	cfg  Config
 	opts Options
 
-	wake chan struct{}
-	lock *os.File
-	mu   sync.Mutex // one step at a time; guards what follows
-	st   *state
-	cur  *cursor // nil while the database is not open
-	plan pace
+	wake    chan struct{}
+	lock    *os.File
+	mu      sync.Mutex // one step at a time; guards what follows
+	st      *state
+	cur     *cursor // nil while the database is not open
+	plan    pace
+	journal journal
 
-	status statusBox
+	status    statusBox
+	heldSince atomic.Pointer[time.Time] // since when writers have kept us from reading
 }
 
 // Options are the collaborators of a Capturer.
@@ -38,6 +41,15 @@ type Options struct {
 	Tip     func(context.Context) (Tip, error)
 	Log     *slog.Logger
 	Metrics *Metrics
+	// Watcher reports file events; it must run. Nil: the Capturer has its own.
+	Watcher *Watcher
+	// Resume is what Park returned for the same database in this process. Tip
+	// is not asked then, and nothing is compared where the files tell that
+	// nothing but commits to the WAL happened since.
+	Resume *Parked
+	// Holder is the lock that stands for the one of a parked database; nil:
+	// parked databases have none.
+	Holder *Holder
 }
 
 // New takes the state directory of the database at path, which need not exist
@@ -59,7 +71,7 @@ func New(path string, cfg Config, o Options) (*Capturer, error) {
 		o.Metrics = NewMetrics(nil)
 	}
 	dir := StateDir(path)
-	lock, err := lockState(dir)
+	lock, err := lockState(dir, o.Holder)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +84,10 @@ func New(path string, cfg Config, o Options) (*Capturer, error) {
 	}
 	c := &Capturer{path: path, cfg: cfg, opts: o, wake: make(chan struct{}, 1), lock: lock, st: st}
 	c.status.set(func(s *Status) { s.State = StateWaiting; s.Pos = st.sums.Pos() })
+	if p := o.Resume; p != nil && p.known && !st.sums.Interrupted() && st.sums.Pos() == p.tip.Pos {
+		c.plan.settled, c.plan.resume = true, p
+		st.spool.open()
+	}
 	return c, nil
 }
 
@@ -90,7 +106,12 @@ func (c *Capturer) Based() bool {
 // What it opened stays open, for a last Capture, until Close.
 func (c *Capturer) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return c.watch(ctx) })
+	w := c.opts.Watcher
+	if w == nil {
+		w = NewWatcher(c.opts.Log)
+		g.Go(func() error { return w.Run(ctx) })
+	}
+	g.Go(func() error { return c.watch(ctx, w) })
 	g.Go(func() error {
 		return loop.Run(ctx, loop.Options{
 			Name:       "capture",
@@ -115,6 +136,11 @@ func (c *Capturer) Capture(ctx context.Context) error {
 func (c *Capturer) follow(ctx context.Context) error {
 	start := time.Now()
 	err := c.step(ctx, c.capturePaced)
+	if c.heldUp(err) {
+		rest(ctx, longestRest)
+		signal(c.wake)
+		return nil
+	}
 	rest(ctx, time.Since(start))
 	return err
 }
@@ -139,6 +165,11 @@ func (c *Capturer) step(ctx context.Context, capture func(context.Context) error
 
 // guard captures, and answers a doubt with a resync.
 func (c *Capturer) guard(ctx context.Context, capture func(context.Context) error) error {
+	if c.cur.db.still() {
+		if err := c.captureStill(ctx); err != nil || c.cur.db.still() {
+			return err
+		}
+	}
 	var d doubt
 	err := c.untouched()
 	if err == nil {
@@ -165,7 +196,24 @@ func (c *Capturer) untouched() error {
 	return err
 }
 
+// heldUp tells whether writers have kept the database from being read, for a
+// time that is no failure yet.
+func (c *Capturer) heldUp(err error) bool {
+	if !errors.Is(err, errMoving) && !errors.Is(err, errExclusive) {
+		c.heldSince.Store(nil)
+		return false
+	}
+	now := time.Now()
+	c.heldSince.CompareAndSwap(nil, &now)
+	since := c.heldSince.Load()
+	return since == nil || now.Sub(*since) < patience
+}
+
 func (c *Capturer) report(err error) {
+	if c.heldUp(err) {
+		err = nil
+	}
+	err = errors.Join(err, c.journal.notice)
 	files, bytes := c.st.spool.Size()
 	c.opts.Metrics.spoolBytes.Set(float64(bytes))
 	c.status.set(func(s *Status) {
@@ -189,7 +237,7 @@ func (c *Capturer) open(ctx context.Context) error {
 			return nil
 		}
 		err := c.cur.db.close()
-		c.cur = nil
+		c.cur, c.journal = nil, journal{}
 		if err != nil {
 			return err
 		}
@@ -206,16 +254,15 @@ func (c *Capturer) reopen(ctx context.Context, reason string) error {
 	if err := c.learn(ctx); err != nil {
 		return err
 	}
-	db, converted, err := openDatabase(file, c.cfg.JournalMode)
+	db, err := openDatabase(file)
 	if err != nil {
 		return err
 	}
-	if converted {
-		c.opts.Metrics.conversions.Inc()
-		c.opts.Log.Info("switched database to WAL mode")
-	}
 	c.cur = &cursor{db: db, held: -1}
-	if err := c.settle(ctx, reason); err != nil {
+	if err = c.attach(); err == nil {
+		err = c.settle(ctx, reason)
+	}
+	if err != nil {
 		err = errors.Join(err, db.close())
 		c.cur = nil
 		return err
@@ -227,6 +274,10 @@ func (c *Capturer) reopen(ctx context.Context, reason string) error {
 func (c *Capturer) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.close()
+}
+
+func (c *Capturer) close() error {
 	var err error
 	if c.cur != nil {
 		err = c.cur.db.close()

@@ -23,7 +23,7 @@ import (
 // What to do with a database in rollback-journal mode.
 const (
 	JournalWAL  = "wal"  // switch it to WAL, once, when no transaction is open
-	JournalKeep = "keep" // leave it; only a database in WAL mode is replicated
+	JournalKeep = "keep" // leave it, and capture it by comparing all of it after each commit
 )
 
 // Config is the part of the settings that belongs to one database.

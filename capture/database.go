@@ -12,16 +12,11 @@ import (
 	"github.com/tidemark-io/tidemark/ltx"
 )
 
-var (
-	// errAbsent means that there is no database yet: no file, or an empty one.
-	errAbsent = errors.New("no database yet")
-	// ErrRollbackJournal is wrapped when a database is not in WAL mode and may
-	// not, or cannot yet, be switched to it.
-	ErrRollbackJournal = errors.New("database is in rollback-journal mode")
-)
+// errAbsent means that there is no database yet: no file, or an empty one.
+var errAbsent = errors.New("no database yet")
 
-// database is an open SQLite file: two connections and a raw descriptor of the
-// database, the WAL and the wal-index. POSIX drops all locks of a process on a
+// database is an open SQLite file: a raw descriptor, and in WAL mode two
+// connections and raw descriptors of the WAL and the wal-index. POSIX drops all locks of a process on a
 // file when it closes any descriptor of it, so raw descriptors live until
 // after the connections.
 type database struct {
@@ -31,31 +26,21 @@ type database struct {
 	conns          [2]*conn
 	locker         *conn // made when the write lock is first needed
 	trace          trace
+	seen           glance // while it is read as it lies: what is captured
 }
 
-// openDatabase opens the database at path for reading. It wraps errAbsent and
-// ErrRollbackJournal. converted tells that it switched the database to WAL.
-func openDatabase(path, journalMode string) (db *database, converted bool, err error) {
-	db = &database{path: path}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, db.close())
-			db = nil
-		}
-	}()
+// openDatabase opens the database at path for reading, without connecting to
+// it. It wraps errAbsent.
+func openDatabase(path string) (*database, error) {
+	db := &database{path: path}
+	var err error
 	if db.file, err = openRaw(path); err != nil {
-		return db, false, err
+		return nil, err
 	}
-	inWAL, err := db.readHeader()
-	if err != nil {
-		return db, false, err
+	if _, err = db.readHeader(); err != nil {
+		return nil, errors.Join(err, db.close())
 	}
-	if !inWAL {
-		if err := db.convert(journalMode); err != nil {
-			return db, false, err
-		}
-	}
-	return db, !inWAL, db.connect()
+	return db, nil
 }
 
 // present finds the file that path leads to, through symbolic links, as SQLite
@@ -86,10 +71,7 @@ func openRaw(path string) (*os.File, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open %s: %w", path, errAbsent)
 	}
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("open %s: give this user (uid %d) read and write permission on it and its directory: %w", path, os.Geteuid(), err)
-	}
-	return f, err
+	return f, permission(err, filepath.Dir(path))
 }
 
 // readHeader reads the page size and the journal mode (SQLite file format,
@@ -116,35 +98,29 @@ func (db *database) readHeader() (inWAL bool, err error) {
 	return b[18] == 2 && b[19] == 2, nil
 }
 
-// convert switches the database to WAL mode, which the file remembers.
-func (db *database) convert(journalMode string) error {
-	if journalMode != JournalWAL {
-		return fmt.Errorf("%s: %w: run PRAGMA journal_mode=WAL on it, or set journal-mode: wal", db.path, ErrRollbackJournal)
-	}
-	c, err := openConn(db.path)
-	if err != nil {
-		return err
-	}
-	err = c.toWAL()
-	if isLocked(err) {
-		err = fmt.Errorf("%s: %w: waiting for a moment without open transactions to switch it to WAL", db.path, ErrRollbackJournal)
-	} else if err != nil {
-		err = fmt.Errorf("switch %s to WAL: %w", db.path, err)
-	}
-	db.conns[0] = c
-	return err
-}
-
+// connect pins nothing yet. After an error the database is as before.
 func (db *database) connect() (err error) {
-	for i := range db.conns {
-		if db.conns[i] == nil {
-			if db.conns[i], err = openConn(db.path); err != nil {
-				return err
+	var conns [2]*conn
+	defer func() {
+		if err == nil {
+			db.conns = conns
+			return
+		}
+		err = permission(err, filepath.Dir(db.path))
+		for _, c := range conns {
+			if c != nil {
+				err = errors.Join(err, c.close())
 			}
+		}
+		err = errors.Join(err, db.closeRaw())
+	}()
+	for i := range conns {
+		if conns[i], err = openConn(db.path); err != nil {
+			return err
 		}
 	}
 	// A first transaction makes SQLite create or recover the WAL and its index.
-	if err := errors.Join(db.conns[0].begin(), db.conns[0].end()); err != nil {
+	if err = errors.Join(conns[0].begin(), conns[0].end()); err != nil {
 		return fmt.Errorf("read %s: %w", db.path, err)
 	}
 	if db.wal, err = os.Open(db.path + "-wal"); err != nil {
@@ -157,6 +133,9 @@ func (db *database) connect() (err error) {
 // replaced tells whether a name no longer leads to the file that is open.
 func (db *database) replaced() (string, bool) {
 	for _, f := range []*os.File{db.file, db.wal, db.shm} {
+		if f == nil {
+			continue
+		}
 		named, err := os.Stat(f.Name())
 		open, err2 := f.Stat()
 		if err != nil || err2 != nil || !os.SameFile(named, open) {
@@ -182,10 +161,18 @@ func (db *database) close() error {
 			err = errors.Join(err, c.end(), c.close())
 		}
 	}
-	for _, f := range []*os.File{db.shm, db.wal, db.file} {
+	return errors.Join(err, db.closeRaw(), db.file.Close())
+}
+
+// closeRaw closes what connect opened beside the connections, which must be
+// closed.
+func (db *database) closeRaw() error {
+	var err error
+	for _, f := range []*os.File{db.shm, db.wal} {
 		if f != nil {
 			err = errors.Join(err, f.Close())
 		}
 	}
+	db.shm, db.wal = nil, nil
 	return err
 }

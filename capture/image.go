@@ -19,12 +19,16 @@ type image struct {
 	pages   uint32
 	mark    wal.Mark
 	overlay []wal.PageRef // ascending by page
+	check   func() error  // after the last page: whether it was one state; nil: sure
 }
 
 // image pins the database anew and returns what it holds. Frames that others
 // copy back meanwhile are all in the overlay, so the file's other pages do not
 // change; when everything is copied back already, the file alone is the image.
 func (c *cursor) image() (*image, error) {
+	if c.db.still() {
+		return c.db.stillImage()
+	}
 	if err := c.pin(); err != nil {
 		return nil, err
 	}
@@ -86,6 +90,9 @@ func (im *image) each(ctx context.Context, fn func(pgno uint32, page []byte) err
 				return err
 			}
 		}
+	}
+	if im.check != nil {
+		return im.check()
 	}
 	return nil
 }

@@ -37,46 +37,6 @@ func TestADatabaseThatIsNotThereYetIsPickedUp(t *testing.T) {
 	m.endsEqual(c, db, path)
 }
 
-func TestARollbackJournalDatabaseIsSwitchedWhenNoTransactionIsOpen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "app.db")
-	db := testdb.Create(t, path, testdb.Options{JournalMode: "DELETE"})
-	testdb.Exec(t, db, "CREATE TABLE t(x)", "BEGIN IMMEDIATE", "INSERT INTO t VALUES(1)")
-	m := newModel(t)
-	c := capturer(t, path, m)
-	if err := c.Capture(t.Context()); !errors.Is(err, capture.ErrRollbackJournal) {
-		t.Errorf("with a transaction open: %v", err)
-	}
-	if s := c.Status(); s.State != capture.StateFailing || s.FailingSince.IsZero() || !strings.Contains(s.LastError, "without open transactions") {
-		t.Errorf("status %+v", s)
-	}
-	testdb.Exec(t, db, "COMMIT")
-	step(t, c)
-	if s := c.Status(); !s.FailingSince.IsZero() {
-		t.Errorf("status after recovery %+v", s)
-	}
-	testdb.Exec(t, db, "INSERT INTO t VALUES(2)")
-	step(t, c)
-	m.drain(c.Spool())
-	m.endsEqual(c, db, path)
-}
-
-func TestARollbackJournalDatabaseIsKeptWhenAsked(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "app.db")
-	db := testdb.Create(t, path, testdb.Options{JournalMode: "DELETE"})
-	cfg := capture.DefaultConfig()
-	cfg.JournalMode = capture.JournalKeep
-	m := newModel(t)
-	c := open(t, path, m, cfg)
-	err := c.Capture(t.Context())
-	if !errors.Is(err, capture.ErrRollbackJournal) || !strings.Contains(err.Error(), "PRAGMA journal_mode=WAL") {
-		t.Errorf("got %v, want what to do", err)
-	}
-	testdb.Exec(t, db, "PRAGMA journal_mode=WAL")
-	step(t, c)
-	m.drain(c.Spool())
-	m.endsEqual(c, db, path)
-}
-
 func TestASecondCapturerOfTheSameDatabaseIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	m := newModel(t)

@@ -22,6 +22,7 @@ const (
 type pace struct {
 	settled  bool      // the relation to the replica is known
 	tip      *Tip      // what the replica proves, until settled
+	resume   *Parked   // where to go on when the database is opened first
 	behind   bool      // commits waited for an upload; they go into one file
 	lastSeen time.Time // when there were commits last
 	tendNext time.Time // when the WAL may be tended again

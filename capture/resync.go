@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/tidemark-io/tidemark/ltx"
 )
@@ -40,15 +41,25 @@ func (c *Capturer) resync(ctx context.Context, reason string) error {
 	if err := im.each(ctx, diff.page); err != nil {
 		return fmt.Errorf("resync: %w", err)
 	}
-	c.opts.Metrics.resyncs.Inc()
-	c.status.set(func(s *Status) { s.Resyncs++ })
-	c.opts.Log.Info("compared database with the page sums", "reason", reason, "pages", im.pages, "different", diff.n)
+	c.compared(reason, im.pages, diff.n)
 	if diff.d == nil {
 		c.cur.moved(im.mark)
 		return nil
 	}
 	c.opts.Metrics.pages.Add(float64(diff.n))
 	return c.commit(diff.d, diff.total, im.mark, func(pos ltx.Pos) error { return c.st.applyDraft(diff.d, pos) })
+}
+
+// compared tells of a comparison: of one that is out of the ordinary everybody.
+func (c *Capturer) compared(reason string, pages uint32, different int) {
+	level := slog.LevelInfo
+	if reason == changeCounter {
+		level = slog.LevelDebug
+	} else {
+		c.opts.Metrics.resyncs.Inc()
+		c.status.set(func(s *Status) { s.Resyncs++ })
+	}
+	c.opts.Log.Log(context.Background(), level, "compared database with the page sums", "reason", reason, "pages", pages, "different", different)
 }
 
 // difference writes the pages that differ from the page sums into a draft,

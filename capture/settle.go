@@ -23,6 +23,13 @@ func (c *Capturer) learn(ctx context.Context) error {
 // settle finds out how the open database relates to the replica, and captures
 // what differs. The spool hands out nothing before.
 func (c *Capturer) settle(ctx context.Context, reason string) (err error) {
+	if p := c.plan.resume; p != nil {
+		c.plan.resume = nil
+		if ok, err := c.resume(*p); ok || err != nil {
+			return err
+		}
+		reason = "changed while it was closed"
+	}
 	if c.plan.settled {
 		return c.resync(ctx, reason)
 	}

@@ -23,6 +23,10 @@ type Load struct {
 	Churn   int     // random inserts, updates and deletes in each commit
 	Body    int     // at most so many bytes in each row of churn, random
 	Sync    string  // PRAGMA synchronous; "": NORMAL
+	Journal string  // PRAGMA journal_mode whenever it opens; "": what the file says
+	NoWait  bool    // no busy timeout: a locked database is counted at once
+	// Exclusive keeps everybody else out: PRAGMA locking_mode=EXCLUSIVE.
+	Exclusive bool
 }
 
 // maxChurn is where deletes become certain, so that the table stays small.
@@ -56,8 +60,23 @@ func NewWriter(ctx context.Context, db *sql.DB, load Load) (*Writer, error) {
 	if _, err := db.ExecContext(ctx, "PRAGMA synchronous="+load.Sync); err != nil {
 		return nil, fmt.Errorf("set synchronous: %w", err)
 	}
+	if load.Exclusive {
+		if _, err := db.ExecContext(ctx, "PRAGMA locking_mode=EXCLUSIVE"); err != nil {
+			return nil, fmt.Errorf("set locking mode: %w", err)
+		}
+	}
+	if load.Journal != "" {
+		if _, err := db.ExecContext(ctx, "PRAGMA journal_mode="+load.Journal); err != nil {
+			return nil, fmt.Errorf("set journal mode: %w", err)
+		}
+	}
 	if err := layChain(ctx, db); err != nil {
 		return nil, err
+	}
+	if load.NoWait {
+		if _, err := db.ExecContext(ctx, "PRAGMA busy_timeout=0"); err != nil {
+			return nil, fmt.Errorf("set busy timeout: %w", err)
+		}
 	}
 	w := &Writer{db: db, load: load}
 	if err := w.read(ctx); err != nil {
@@ -113,6 +132,9 @@ func (w *Writer) commitPatiently(ctx context.Context) error {
 			return err
 		}
 		w.sum.Busy++
+		if ctx.Err() != nil {
+			return nil // whoever holds the lock may never let go
+		}
 	}
 }
 
