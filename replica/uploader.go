@@ -173,7 +173,7 @@ func (u *Uploader) succeeded(p Pending, size int64) {
 	})
 	if before.LastError != nil {
 		u.log.Info("upload recovered", "file", u.replica.Key(p.Info),
-			"after", time.Since(before.ErrorSince).Round(time.Millisecond), "last error", before.LastError)
+			"after", time.Since(before.ErrorSince).Round(time.Millisecond), "last_error", before.LastError)
 	}
 	if u.options.Uploaded != nil {
 		u.options.Uploaded(p.Pos)

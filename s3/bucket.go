@@ -64,7 +64,7 @@ func (b *Bucket) LogValue() slog.Value {
 	}
 	return slog.GroupValue(
 		slog.String("endpoint", endpoint), slog.String("bucket", b.config.Bucket), slog.String("prefix", b.config.Prefix),
-		slog.String("region", b.config.Region), slog.Bool("path-style", *b.config.ForcePathStyle))
+		slog.String("region", b.config.Region), slog.Bool("path_style", *b.config.ForcePathStyle))
 }
 
 // key is the object's key in the bucket.

@@ -56,9 +56,18 @@ func newLogger(l Logging, stdout, stderr io.Writer) *slog.Logger {
 	}
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(l.Level))
-	options := &slog.HandlerOptions{Level: level, AddSource: l.Source}
+	options := &slog.HandlerOptions{Level: level, AddSource: l.Source, ReplaceAttr: readable}
 	if l.Type == "json" {
 		return slog.New(slog.NewJSONHandler(out, options))
 	}
 	return slog.New(slog.NewTextHandler(out, options))
+}
+
+// readable writes durations with their unit, which JSON would show as bare
+// nanoseconds.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
