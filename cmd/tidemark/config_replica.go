@@ -17,6 +17,7 @@ type Replica struct {
 	URL          string        `yaml:"url,omitempty"`
 	SyncInterval time.Duration `yaml:"sync-interval"` // least time between two uploads; 0: none
 	S3           s3.Config     `yaml:",inline"`       // its path is the directory where there is no bucket
+	base         string        // directory that the settings name, where this replica is one of several below it
 }
 
 // normalize makes the path absolute, without links, joins the two spellings of replica and

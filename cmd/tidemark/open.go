@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -49,8 +52,9 @@ func (r *Replica) chooseType() error {
 
 // location is where a replica is kept.
 type location struct {
-	dir string // absolute; empty: S3
-	s3  s3.Config
+	dir  string // absolute; empty: S3
+	base string // dir or a directory above it, which the settings name
+	s3   s3.Config
 }
 
 // locate returns the place that a completed replica names.
@@ -72,7 +76,8 @@ func (r Replica) locate() (location, error) {
 		return location{}, errors.New("url: it is missing; say where the replica is kept")
 	}
 	dir, err := expandHome(dir)
-	return location{dir: filepath.Clean(dir)}, err
+	dir = filepath.Clean(dir)
+	return location{dir: dir, base: cmp.Or(r.base, dir)}, err
 }
 
 // directory takes file:///abs/dir and plain paths.
@@ -120,6 +125,27 @@ func (l location) key() string {
 		return l.String()
 	}
 	return l.String() + " at " + l.s3.Endpoint
+}
+
+// mayMake tells whether the directory may be made where it does not exist: with
+// the one above it, but no further. Where more is missing, a disk is not mounted
+// or the path is wrong, and what is written would be lost.
+func (l location) mayMake() error {
+	if l.dir == "" {
+		return nil
+	}
+	dir := l.base
+	for range 3 {
+		switch _, err := os.Stat(dir); {
+		case err == nil:
+			return nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("replica %s: %w", l, err)
+		}
+		dir = filepath.Dir(dir)
+	}
+	parent := filepath.Dir(l.base)
+	return fmt.Errorf("%s: neither %s nor the directory above it exists; mount the disk, correct the path, or make %s", l, parent, parent)
 }
 
 // open opens the bucket and tells how keys are laid out in it.

@@ -26,7 +26,7 @@ type remote struct {
 func (r *remote) askTip(ctx context.Context) (capture.Tip, error) {
 	tip, err := r.replica.Tip(ctx)
 	if errors.Is(err, replica.ErrNoBackup) {
-		tip, err = replica.Tip{}, nil
+		tip, err = replica.Tip{}, r.place.mayMake()
 	}
 	if err != nil {
 		return capture.Tip{}, err
