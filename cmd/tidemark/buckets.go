@@ -47,7 +47,8 @@ func newBuckets(m *metrics, log *slog.Logger) *buckets {
 }
 
 // remote returns the replica at a place and sends nothing. The first of an S3
-// bucket loads the AWS settings. The log of the replica is log.
+// bucket loads the AWS settings; what is wrong with those is a usage error. The
+// log of the replica is log.
 func (b *buckets) remote(ctx context.Context, place location, log *slog.Logger) (*remote, error) {
 	r := &remote{place: place, buckets: b}
 	if place.dir != "" {
@@ -61,7 +62,7 @@ func (b *buckets) remote(ctx context.Context, place location, log *slog.Logger) 
 	}
 	shared, err := b.share(ctx, place.s3)
 	if err != nil {
-		return nil, fmt.Errorf("replica %s: %w", place, err)
+		return nil, usagef("replica %s: %v", place, err)
 	}
 	shared.mu.Lock()
 	defer shared.mu.Unlock()

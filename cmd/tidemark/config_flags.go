@@ -33,7 +33,8 @@ func configPath(c *cli.Context) (path string, there bool) {
 }
 
 // loadConfig reads the file that -config or the environment names, or the
-// default one.
+// default one. What is wrong with it is a usage error: starting again is no
+// cure.
 func loadConfig(c *cli.Context) (Config, error) {
 	path, there := configPath(c)
 	if !there {
@@ -43,7 +44,11 @@ func loadConfig(c *cli.Context) (Config, error) {
 	if c.Bool("no-expand-env") {
 		lookup = nil
 	}
-	return readConfig(path, lookup)
+	cfg, err := readConfig(path, lookup)
+	if err != nil {
+		return Config{}, usagef("%v", err)
+	}
+	return cfg, nil
 }
 
 // singleConfig is the configuration of one database without a file.

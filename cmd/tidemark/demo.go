@@ -25,9 +25,9 @@ func demoCommand() *cli.Command {
 			"sidecar replicates it, kills the sidecar half way and starts it again, deletes the\n" +
 			"database, restores it and compares. Ends with 0 only if both are equal.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "bucket", Usage: "replicate below `URL` instead of into the scratch directory"},
+			&cli.StringFlag{Name: "bucket", Usage: "replicate below `URL` instead of into the scratch directory; the objects stay there"},
 			&cli.DurationFlag{Name: "duration", Value: 8 * time.Second, Usage: "how long to commit"},
-			&cli.BoolFlag{Name: "keep", Usage: "keep the scratch directory"},
+			&cli.BoolFlag{Name: "keep", Usage: "keep the scratch directory, with catalog, log and replica"},
 		},
 		Action: func(c *cli.Context) error {
 			if _, err := arguments(c, 0, 0); err != nil {
@@ -51,6 +51,9 @@ type demonstration struct {
 	bucket  string // URL of the replica
 	length  time.Duration
 	out     io.Writer
+
+	elsewhere bool // the replica is not in dir
+	keep      bool // leave dir where it is
 }
 
 func runDemo(ctx context.Context, c *cli.Context) (err error) {
@@ -62,14 +65,14 @@ func runDemo(ctx context.Context, c *cli.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	if !c.Bool("keep") {
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	}
 	d := &demonstration{
 		dir: dir, program: program, catalog: filepath.Join(dir, "catalog.sqlite"),
 		bucket: "file://" + filepath.Join(dir, "bucket"), length: c.Duration("duration"), out: c.App.Writer,
+		keep: c.Bool("keep"),
 	}
+	defer func() { err = errors.Join(err, d.leave()) }()
 	if base := c.String("bucket"); base != "" {
+		d.elsewhere = true
 		d.bucket = below(base, fmt.Sprintf("tidemark-demo-%d-%d", time.Now().Unix(), os.Getpid()))
 	}
 	if err := demo.Create(ctx, d.catalog); err != nil {

@@ -37,6 +37,22 @@ func (d *demonstration) loseAndRestore(ctx context.Context) error {
 	return d.compare(before, after)
 }
 
+// leave says what stays behind, and removes the rest.
+func (d *demonstration) leave() error {
+	if d.elsewhere {
+		d.say("left the replica at %s; remove its objects when you are done with them", withoutQuery(d.bucket))
+	}
+	switch {
+	case !d.keep:
+		return os.RemoveAll(d.dir)
+	case d.elsewhere:
+		d.say("kept %s: the catalog and the log of the sidecar", d.dir)
+	default:
+		d.say("kept %s: the catalog, its replica and the log of the sidecar", d.dir)
+	}
+	return nil
+}
+
 func (d *demonstration) compare(before, after demo.Picture) error {
 	equal := true
 	for _, row := range []struct {

@@ -18,7 +18,7 @@ const (
 	exitFenced
 )
 
-// usageError is a mistake on the command line.
+// usageError is a mistake on the command line or in the configuration.
 type usageError struct{ message string }
 
 func (e *usageError) Error() string { return e.message }

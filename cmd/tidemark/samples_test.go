@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -68,6 +69,17 @@ func TestUnitSampleUsesFlagsThatExist(t *testing.T) {
 	}
 	if err := accepts(strings.Fields(string(match[1]))); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestUnitSampleStartsAgainOnlyWhereThatMayHelp(t *testing.T) {
+	text, err := os.ReadFile("../../etc/tidemark.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("\nRestartPreventExitStatus=%d %d\n", exitUsage, exitFenced)
+	if !strings.Contains(string(text), want) {
+		t.Errorf("the unit has no line %q", want)
 	}
 }
 
