@@ -37,7 +37,7 @@ type sharedBucket struct {
 	observed storage.Bucket
 
 	mu       sync.Mutex
-	prefixes map[string]struct{}
+	prefixes map[string]struct{} // as the settings name them, so they are few
 	answered bool
 	cleaned  bool
 }
@@ -66,7 +66,7 @@ func (b *buckets) remote(ctx context.Context, place location, log *slog.Logger) 
 	}
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	shared.prefixes[place.s3.Prefix] = struct{}{}
+	shared.prefixes[place.base] = struct{}{}
 	r.shared, r.bucket = shared, storage.Under(shared.observed, place.s3.Prefix)
 	r.replica = replica.New(r.bucket, replica.LayoutObject, log)
 	return r, nil
@@ -141,14 +141,4 @@ func (r *remote) noteAnswer() {
 	case r.buckets.answered <- struct{}{}:
 	default:
 	}
-}
-
-// forget ends the claim on the prefix of r, for a database that is let go.
-func (r *remote) forget() {
-	if r.shared == nil {
-		return
-	}
-	r.shared.mu.Lock()
-	defer r.shared.mu.Unlock()
-	delete(r.shared.prefixes, r.place.s3.Prefix)
 }

@@ -53,8 +53,8 @@ func (r *Replica) chooseType() error {
 // location is where a replica is kept.
 type location struct {
 	dir  string // absolute; empty: S3
-	base string // dir or a directory above it, which the settings name
 	s3   s3.Config
+	base string // the directory or prefix, or one above it, that the settings name
 }
 
 // locate returns the place that a completed replica names.
@@ -63,7 +63,7 @@ func (r Replica) locate() (location, error) {
 		if err := r.S3.Validate(); err != nil {
 			return location{}, err
 		}
-		return location{s3: r.S3}, nil
+		return location{s3: r.S3, base: cmp.Or(r.base, r.S3.Prefix)}, nil
 	}
 	dir := r.S3.Prefix
 	if r.URL != "" {
