@@ -1,0 +1,247 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/tidemark-io/tidemark/internal/e2e/rig"
+	"github.com/tidemark-io/tidemark/internal/testdb"
+)
+
+// setAside keeps a copy of the file as it is, with everything in it.
+func setAside(t *testing.T, v *victim) {
+	v.empty(t)
+	v.leave(t)
+	v.kept = filepath.Join(t.TempDir(), "kept.db")
+	put(t, v.path, v.kept)
+}
+
+// makeOther makes another database.
+func makeOther(pageSize int) step {
+	return func(t *testing.T, v *victim) {
+		v.leave(t)
+		other := &victim{path: filepath.Join(t.TempDir(), "other.db"), rnd: v.rnd}
+		other.lay(t, testdb.Options{PageSize: pageSize})
+		other.empty(t)
+		other.leave(t)
+		v.kept = other.path
+	}
+}
+
+// bare deletes the log and its index.
+func bare(t *testing.T, v *victim) {
+	v.leave(t)
+	remove(t, v.path+"-wal", v.path+"-shm", v.path+"-journal")
+}
+
+// drained leaves a log without frames behind, so that it fits any database.
+func drained(t *testing.T, v *victim) {
+	v.empty(t)
+	v.leave(t)
+}
+
+func copyOver(t *testing.T, v *victim) {
+	v.noticed(t, func() { put(t, v.kept, v.path) })
+}
+
+func moveOver(t *testing.T, v *victim) {
+	next := v.path + ".next"
+	put(t, v.kept, next)
+	v.noticed(t, func() {
+		if err := os.Rename(next, v.path); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// noticed waits until a sidecar that is up has seen a replacement: it holds
+// the index of the log, which an application would believe until then.
+func (v *victim) noticed(t *testing.T, replace func()) {
+	t.Helper()
+	if v.sidecar == nil {
+		replace()
+		return
+	}
+	before := v.looks()
+	replace()
+	rig.Eventually(t, rig.Limit, func(context.Context) error {
+		if v.looks() == before {
+			return fmt.Errorf("the sidecar has not looked at the new file: %s", v.sidecar.Output())
+		}
+		return nil
+	})
+}
+
+// looks counts how often the sidecar has read the whole database.
+func (v *victim) looks() (n int) {
+	for line := range strings.Lines(v.sidecar.Output()) {
+		read := strings.Contains(line, "compared database") || strings.Contains(line, "capturing full copy") || strings.Contains(line, "equals the replica")
+		if read && strings.Contains(line, v.path) {
+			n++
+		}
+	}
+	return n
+}
+
+// copyUnseen copies over the database and sets its times back to what they
+// were, as a tool that keeps times does.
+func copyUnseen(t *testing.T, v *victim) {
+	was, err := os.Stat(v.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.noticed(t, func() {
+		put(t, v.kept, v.path)
+		if err := os.Chtimes(v.path, was.ModTime(), was.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func copyOfTheFuture(t *testing.T, v *victim) {
+	v.noticed(t, func() {
+		put(t, v.kept, v.path)
+		later := time.Now().Add(48 * time.Hour)
+		if err := os.Chtimes(v.path, later, later); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// vanish deletes all in the order of rm live.db*.
+func vanish(t *testing.T, v *victim) {
+	v.leave(t)
+	remove(t, v.path, v.path+"-journal", v.path+"-shm", v.path+"-wal")
+}
+
+func layAgain(pageSize int) step {
+	return func(t *testing.T, v *victim) { v.lay(t, testdb.Options{PageSize: pageSize}) }
+}
+
+func touch(t *testing.T, v *victim) {
+	if err := os.WriteFile(v.path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replaceEvents put other content in the place of the database.
+func replaceEvents() (events []event) {
+	for way, over := range map[string]step{"copied": copyOver, "moved": moveOver} {
+		for state, before := range map[string]step{"after its log was deleted": bare, "beside an empty log": drained} {
+			events = append(events,
+				event{name: "earlier state " + way + " over it " + state, steps: []step{
+					setAside, commits(10), before, over, commits(3),
+				}, most: few, alone: true, apart: way == "copied"},
+				event{name: "other database " + way + " over it " + state, steps: []step{
+					makeOther(0), before, over, commits(3),
+				}, alone: true, apart: way == "copied"},
+			)
+		}
+		events = append(events, event{name: "database of other page size " + way + " over it", steps: []step{
+			makeOther(8192), bare, over, commits(3),
+		}, alone: true, apart: way == "copied"})
+	}
+	return append(events,
+		event{name: "earlier state copied over it behind a full log", steps: []step{
+			setAside, together(commits(10), leaves, copyOver), commits(3),
+		}, alone: true, beside: true, apart: true},
+		event{name: "earlier state copied over it with the times kept", steps: []step{
+			setAside, commits(10), drained, copyUnseen, commits(3),
+		}, most: few, alone: true, apart: true},
+		event{name: "copy of the future over it", steps: []step{
+			setAside, commits(10), drained, copyOfTheFuture, commits(3), leaves, copyUnseen, commits(2),
+		}, most: few, alone: true, apart: true},
+		event{name: "deleted and made anew", steps: []step{vanish, layAgain(0), commits(3)}, alone: true},
+		event{name: "deleted, empty, and made anew", steps: []step{vanish, touch, layAgain(0), commits(3)}, alone: true},
+		event{name: "deleted and made anew with other pages", steps: []step{vanish, layAgain(1024), commits(3)}, alone: true},
+	)
+}
+
+// together makes one step of several.
+func together(steps ...step) step {
+	return func(t *testing.T, v *victim) {
+		for _, s := range steps {
+			s(t, v)
+		}
+	}
+}
+
+// toolEvents are what other tools do to a database.
+func toolEvents() []event {
+	return []event{
+		{name: "log deleted while the application goes on", steps: []step{startOther, unlinkLog, stopOther, commits(3)}, alone: true},
+		{name: "log and index deleted while the application goes on", steps: []step{startOther, unlinkBoth, stopOther, commits(3)}, alone: true},
+		{name: "backup written over it by SQLite", steps: []step{makeOther(0), backupOver, commits(3)}, alone: true},
+		{name: "restore of litestream moved over it", steps: []step{commits(5), restoreByLitestream, bare, moveOver, commits(3)}, most: few, alone: true},
+	}
+}
+
+func startOther(t *testing.T, v *victim) {
+	v.leave(t)
+	v.process = testdb.StartWriter(t, v.path, testdb.Load{Seed: v.rnd.Int64(), Rate: 100, Payload: 100, Churn: 1, Body: 500})
+	rig.Pause(t, 50*time.Millisecond)
+}
+
+func unlinkLog(t *testing.T, v *victim) {
+	remove(t, v.path+"-wal")
+	rig.Pause(t, 200*time.Millisecond)
+}
+
+func unlinkBoth(t *testing.T, v *victim) {
+	remove(t, v.path+"-wal", v.path+"-shm")
+	rig.Pause(t, 200*time.Millisecond)
+}
+
+func stopOther(t *testing.T, v *victim) {
+	v.process.Stop(t)
+	v.process = nil
+}
+
+// restoreByLitestream keeps what litestream restores of the replica.
+func restoreByLitestream(t *testing.T, v *victim) {
+	v.leave(t)
+	v.kept = rig.LitestreamRestore(t, v.place)
+}
+
+// backupOver writes a database over another by SQLite's backup interface.
+func backupOver(t *testing.T, v *victim) {
+	from := testdb.Open(t, v.kept)
+	err := raw(t.Context(), from, func(src *sqlite3.SQLiteConn) error {
+		return raw(t.Context(), v.app(t), func(dst *sqlite3.SQLiteConn) error { return backup(dst, src) })
+	})
+	if err := errors.Join(err, from.Close()); err != nil {
+		t.Fatal(err)
+	}
+	v.leave(t)
+}
+
+func backup(dst, src *sqlite3.SQLiteConn) error {
+	b, err := dst.Backup("main", src, "main")
+	if err != nil {
+		return fmt.Errorf("begin backup: %w", err)
+	}
+	for done := false; !done && err == nil; {
+		done, err = b.Step(200)
+	}
+	return errors.Join(err, b.Finish())
+}
+
+func raw(ctx context.Context, db *sql.DB, use func(*sqlite3.SQLiteConn) error) error {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.Raw(func(dc any) error { return use(dc.(*sqlite3.SQLiteConn)) })
+	return errors.Join(err, c.Close())
+}
