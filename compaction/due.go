@@ -34,7 +34,10 @@ type survey struct {
 
 	jobs  []Job
 	holes []Hole
-	next  time.Time // when more may be due, of the same files; zero: never
+	next  time.Time // when more may be merged, of the same files; zero: never
+
+	snapshotDue  time.Time // when the bucket of the newest snapshot is over
+	snapshotNext time.Time // when a snapshot is due of the same files; zero: never
 }
 
 func look(files []ltx.FileInfo, c Config, confirmed ltx.TXID, now time.Time) *survey {
@@ -45,13 +48,6 @@ func look(files []ltx.FileInfo, c Config, confirmed ltx.TXID, now time.Time) *su
 	}
 	s.snapshot()
 	return s
-}
-
-// at notes that more may be due at t.
-func (s *survey) at(t time.Time) {
-	if s.next.IsZero() || t.Before(s.next) {
-		s.next = t
-	}
 }
 
 // snapshot says whether one is due.
@@ -67,15 +63,17 @@ func (s *survey) snapshot() {
 		}
 	}
 	changed := false
+	if newest > 0 {
+		s.snapshotDue = bucketEnd(made, s.config.Snapshots)
+	}
 	for _, f := range s.files {
 		changed = changed || f.Max > newest && !isClaim(f)
 	}
 	if !changed {
 		return
 	}
-	due := bucketEnd(made, s.config.Snapshots)
-	if newest > 0 && s.now.Before(due) {
-		s.at(due)
+	if s.now.Before(s.snapshotDue) {
+		s.snapshotNext = s.snapshotDue
 		return
 	}
 	s.jobs = append(s.jobs, Job{Level: ltx.LevelSnapshot})
@@ -117,7 +115,9 @@ func (s *survey) close(level int, g group) bool {
 		return true
 	}
 	if s.now.Before(g.end) {
-		s.at(g.end)
+		if at := settled(g.end, s.config.Levels[level].Interval); s.next.IsZero() || at.Before(s.next) {
+			s.next = at
+		}
 		return false
 	}
 	if g.max > s.confirmed {

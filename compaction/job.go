@@ -32,6 +32,9 @@ func (j Job) Target() ltx.FileInfo {
 	return f
 }
 
+// half is a job of the first half of the sources.
+func (j Job) half() Job { return Job{Level: j.Level, Sources: j.Sources[:(len(j.Sources)+1)/2]} }
+
 // Hole is a range of TXIDs that no usable file holds, so that Level cannot be
 // made beyond it. It is gone once the files are there, or a snapshot that
 // reaches over it.

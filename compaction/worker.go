@@ -1,0 +1,188 @@
+package compaction
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tidemark-io/tidemark/internal/loop"
+	"github.com/tidemark-io/tidemark/internal/scratch"
+	"github.com/tidemark-io/tidemark/ltx"
+	"github.com/tidemark-io/tidemark/replica"
+	"github.com/tidemark-io/tidemark/storage"
+)
+
+// Options says how a Worker works, and with whom.
+type Options struct {
+	Config      Config
+	Snapshotter Snapshotter // nil: no snapshots are made
+	Local       Local       // nil: all sources are read from the bucket
+	// Refill, if not nil, stores the files of a hole again that are still here.
+	// Those that it stored are to be told to Uploaded. On an error the hole is
+	// left to a snapshot.
+	Refill func(context.Context, Hole) error
+	// Confirmed returns the highest confirmed TXID, and Wake is called when it
+	// has moved. Nil: all that is uploaded is confirmed.
+	Confirmed func() ltx.TXID
+	Gate      *replica.Gate       // shared with the reads of this process
+	Turns     *semaphore.Weighted // shared by the databases of a process: one for each that may work at a time
+	Log       *slog.Logger
+}
+
+// Worker compacts one replica: it merges, adds snapshots and deletes what has
+// expired, when a bucket is over and as long as something changes. It lists the
+// replica once and is told by Uploaded what comes; without news it asks the
+// bucket for nothing. After an error, before it deletes, and before it takes a
+// hole for one, it lists anew.
+type Worker struct {
+	options   Options
+	inventory *inventory
+	merger    *Merger
+	retainer  *Retainer
+
+	alarms  alarms
+	merging chan struct{} // capacity 1: held while merging
+	taking  chan struct{} // capacity 1: held while a snapshot is made
+
+	mu    sync.Mutex
+	state state
+}
+
+// alarms wake the three loops of a Worker.
+type alarms struct{ merge, snapshot, expire *alarm }
+
+// state is what the loops of a Worker tell each other.
+type state struct {
+	holes        map[Hole]bool // those that were dealt with
+	moved        chan struct{} // closed at the next news
+	wanted       bool          // a snapshot, whether it is due or not
+	snapshotDue  time.Time     // of the next change
+	lastDeletion time.Time
+}
+
+// NewWorker returns a worker on the files of r, which is on b. It does nothing
+// before Run.
+func NewWorker(b storage.Bucket, r *replica.Replica, s *scratch.Space, o Options) *Worker {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Gate == nil {
+		o.Gate = &replica.Gate{}
+	}
+	return &Worker{
+		options: o, inventory: newInventory(r),
+		merger:   NewMerger(b, r, s, MergerOptions{Local: o.Local, Gate: o.Gate, Log: o.Log}),
+		retainer: NewRetainer(b, r, o.Gate, o.Config.Retention),
+		alarms:   alarms{newAlarm(), newAlarm(), newAlarm()},
+		merging:  make(chan struct{}, 1), taking: make(chan struct{}, 1),
+		state: state{holes: map[Hole]bool{}, moved: make(chan struct{})},
+	}
+}
+
+// Run works until ctx ends and returns its cause, or replica.ErrFenced.
+func (w *Worker) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	start := func(name string, a *alarm, o loop.Options, step func(context.Context) error) {
+		o.Name, o.Wake, o.Log = name, a.wake, w.options.Log
+		g.Go(func() error {
+			defer a.clear()
+			return loop.Run(ctx, o, func(ctx context.Context) error { return fatal(step(ctx)) })
+		})
+	}
+	start("merge", w.alarms.merge, loop.Options{MinBackoff: time.Second, MaxBackoff: 5 * time.Minute}, w.Merge)
+	if w.options.Snapshotter != nil {
+		start("snapshot", w.alarms.snapshot, loop.Options{MinBackoff: 5 * time.Second, MaxBackoff: 30 * time.Minute}, w.snapshot)
+	}
+	if !w.options.Config.Retention.External {
+		start("retention", w.alarms.expire, loop.Options{MinBackoff: time.Minute, MaxBackoff: time.Hour}, w.Expire)
+	}
+	return g.Wait()
+}
+
+// Uploaded tells of a file that was just stored, with the time that the bucket
+// gave it. It does not block and may be called before Run.
+func (w *Worker) Uploaded(f ltx.FileInfo) {
+	w.inventory.add(f)
+	w.news(f)
+	w.move()
+}
+
+// Wake lets the worker look again: more is confirmed.
+func (w *Worker) Wake() {
+	w.move()
+	w.alarms.merge.ring()
+	if w.options.Snapshotter != nil {
+		w.alarms.snapshot.ring()
+	}
+}
+
+// news sets the alarms that a new file gives reason for.
+func (w *Worker) news(f ltx.FileInfo) {
+	c := w.options.Config
+	now := time.Now()
+	if f.IsSnapshot() || f.Level == ltx.LevelSnapshot {
+		w.alarms.merge.set(now) // it may reach over a hole
+	} else if next := f.Level + 1; next < len(c.Levels) {
+		w.alarms.merge.set(settled(bucketEnd(now, c.Levels[next].Interval), c.Levels[next].Interval))
+	}
+	w.mu.Lock()
+	due, last := w.state.snapshotDue, w.state.lastDeletion
+	w.mu.Unlock()
+	if w.options.Snapshotter != nil {
+		w.alarms.snapshot.set(later(now, due))
+	}
+	if !c.Retention.External {
+		w.alarms.expire.set(later(now.Add(c.Retention.Level0), last.Add(c.Retention.pause())))
+	}
+}
+
+// settled is a little after the end of a bucket: what was being uploaded then
+// belongs to it, and its own file is not to be made twice.
+func settled(end time.Time, interval time.Duration) time.Time {
+	return end.Add(min(time.Second, interval/10))
+}
+
+// pause is the shortest time between two deletions, so that many files go with
+// one request.
+func (r Retention) pause() time.Duration { return r.Level0 / 4 }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// confirmed is the highest TXID that may be worked with.
+func (w *Worker) confirmed() ltx.TXID {
+	if w.options.Confirmed == nil {
+		return ^ltx.TXID(0)
+	}
+	return w.options.Confirmed()
+}
+
+// turn waits for the worker's turn among all databases.
+func (w *Worker) turn(ctx context.Context) (done func(), err error) {
+	t := w.options.Turns
+	if t == nil {
+		return func() {}, nil
+	}
+	if err := t.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	return func() { t.Release(1) }, nil
+}
+
+// hold takes a place of which there is one.
+func hold(ctx context.Context, place chan struct{}) (done func(), err error) {
+	select {
+	case place <- struct{}{}:
+		return func() { <-place }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
