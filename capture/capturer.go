@@ -29,6 +29,7 @@ type Capturer struct {
 	cur     *cursor // nil while the database is not open
 	plan    pace
 	journal journal
+	names   names
 
 	status    statusBox
 	heldSince atomic.Pointer[time.Time] // since when writers have kept us from reading
@@ -79,10 +80,8 @@ func New(path string, cfg Config, o Options) (*Capturer, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	for _, f := range dropped {
-		o.Log.Warn("dropped damaged spool file", "file", f)
-	}
 	c := &Capturer{path: path, cfg: cfg, opts: o, wake: make(chan struct{}, 1), lock: lock, st: st}
+	c.warnDropped(dropped)
 	c.status.set(func(s *Status) { s.State = StateWaiting; s.Pos = st.sums.Pos() })
 	if p := o.Resume; p != nil && p.known && !st.sums.Interrupted() && st.sums.Pos() == p.tip.Pos {
 		c.plan.settled, c.plan.resume = true, p
@@ -145,10 +144,14 @@ func (c *Capturer) follow(ctx context.Context) error {
 	return err
 }
 
-func (c *Capturer) step(ctx context.Context, capture func(context.Context) error) error {
+func (c *Capturer) step(ctx context.Context, capture func(context.Context) error) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.st.heal()
+	err = c.keepState()
+	if err == nil {
+		defer func() { err = errors.Join(err, c.st.noteSums()) }()
+		err = c.st.heal()
+	}
 	if err == nil {
 		err = c.open(ctx)
 	}
@@ -213,7 +216,7 @@ func (c *Capturer) report(err error) {
 	if c.heldUp(err) {
 		err = nil
 	}
-	err = errors.Join(err, c.journal.notice)
+	err = errors.Join(err, c.journal.notice, c.names.notice)
 	files, bytes := c.st.spool.Size()
 	c.opts.Metrics.spoolBytes.Set(float64(bytes))
 	c.status.set(func(s *Status) {
@@ -227,23 +230,6 @@ func (c *Capturer) report(err error) {
 		}
 		s.State, s.LastError = StateFailing, err.Error()
 	})
-}
-
-// open opens the database and brings the spool up to what it holds.
-func (c *Capturer) open(ctx context.Context) error {
-	if c.cur != nil {
-		name, gone := c.cur.db.replaced()
-		if !gone {
-			return nil
-		}
-		err := c.cur.db.close()
-		c.cur, c.journal = nil, journal{}
-		if err != nil {
-			return err
-		}
-		return c.reopen(ctx, name+" was replaced")
-	}
-	return c.reopen(ctx, "start")
 }
 
 func (c *Capturer) reopen(ctx context.Context, reason string) error {

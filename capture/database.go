@@ -130,21 +130,6 @@ func (db *database) connect() (err error) {
 	return err
 }
 
-// replaced tells whether a name no longer leads to the file that is open.
-func (db *database) replaced() (string, bool) {
-	for _, f := range []*os.File{db.file, db.wal, db.shm} {
-		if f == nil {
-			continue
-		}
-		named, err := os.Stat(f.Name())
-		open, err2 := f.Stat()
-		if err != nil || err2 != nil || !os.SameFile(named, open) {
-			return f.Name(), true
-		}
-	}
-	return "", false
-}
-
 // pages returns the size of the file in pages.
 func (db *database) pages() (uint32, error) {
 	info, err := db.file.Stat()

@@ -68,7 +68,7 @@ func describe(dir string, h ltx.Header, post ltx.Checksum, info os.FileInfo) spo
 		f.Info.Level = ltx.LevelSnapshot
 	}
 	f.Pos = ltx.Pos{TXID: h.MaxTXID, PostApplyChecksum: post}
-	f.Path = filepath.Join(dir, spoolName(f.Info))
+	f.Path = filepath.Join(dir, fileName(f.Info))
 	return f
 }
 

@@ -115,11 +115,11 @@ func TestAReplacedDatabaseIsCompared(t *testing.T) {
 			step(t, c)
 			replace(t, how, path, other)
 			step(t, c)
-			db := testdb.Open(t, path)
-			testdb.Exec(t, db, "INSERT INTO t VALUES(77)")
+			testdb.StartWriter(t, path, testdb.Load{Commits: 3}).Wait(t)
 			step(t, c)
 			m.drain(c.Spool())
-			m.endsEqual(c, db, path)
+			shut(t, c)
+			m.equals(path)
 		})
 	}
 }

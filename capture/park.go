@@ -102,8 +102,10 @@ func (c *Capturer) parkable(ctx context.Context) (p Parked, ok bool, err error) 
 	if p.print, err = fingerprintOf(db.path); err != nil || !p.print.settled() {
 		return p, false, err
 	}
-	if _, gone := db.replaced(); gone {
-		return p, false, nil
+	moved, err := db.moved()
+	name, _, err2 := db.unnamed()
+	if err = errors.Join(err, err2); err != nil || moved || name != "" {
+		return p, false, err
 	}
 	if db.still() {
 		clean, err := c.unchanged()

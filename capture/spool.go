@@ -31,11 +31,14 @@ type Spool struct {
 	taken bool // files[0] was handed out and must not change
 	fresh bool // the newest file is not handed out yet: see add
 	ready bool // files are handed out
+	lost  bool // files[0] was handed out before the directory was lost
+	bad   bool // a file is not what was put there
 }
 
 type spooled struct {
 	File
-	pre ltx.Checksum // checksum of the database before it
+	pre   ltx.Checksum // checksum of the database before it
+	stamp stamp
 }
 
 // Next hands out the oldest file; the same one until Done is called with it.
@@ -43,17 +46,33 @@ type spooled struct {
 func (s *Spool) Next() (File, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.returned()
 	if !s.ready || len(s.files) == 0 || len(s.files) == 1 && s.fresh && !s.taken {
+		return File{}, false
+	}
+	if now, err := stampOf(s.files[0].Path); err != nil || now != s.files[0].stamp {
+		s.bad, s.ready, s.taken = true, false, false
+		signal(s.room)
 		return File{}, false
 	}
 	s.taken = true
 	return s.files[0].File, true
 }
 
+// damaged tells whether Next found a file that is not what was put there.
+func (s *Spool) damaged() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bad
+}
+
 // Done removes a file that was handed out: it is on the bucket.
 func (s *Spool) Done(f File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.returned() {
+		return nil
+	}
 	if len(s.files) == 0 || s.files[0].Path != f.Path {
 		return fmt.Errorf("drop %s: it is not the oldest file of the spool", f.Path)
 	}
@@ -98,13 +117,17 @@ func (s *Spool) add(d *draft) (ltx.Pos, error) {
 			return ltx.Pos{}, err
 		}
 		last.Pos.PostApplyChecksum = f.Pos.PostApplyChecksum
+		last.stamp, err = stampOf(last.Path)
 		s.fresh = true
-		return last.Pos, nil
+		return last.Pos, err
 	}
 	if err := os.Rename(d.path, f.Path); err != nil {
 		return ltx.Pos{}, fmt.Errorf("spool: %w", err)
 	}
 	d.kept = true
+	if f.stamp, err = stampOf(f.Path); err != nil {
+		return ltx.Pos{}, err
+	}
 	s.files = append(s.files, f)
 	s.fresh = true
 	return f.Pos, nil
@@ -159,6 +182,33 @@ func (s *Spool) gatheringSize() int64 {
 	return 0
 }
 
+// lose stops handing out files: the directory is gone. It tells whether the one
+// handed out last may still be on its way to the bucket.
+func (s *Spool) lose() (underWay bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = s.lost || s.taken && s.ready
+	s.ready, s.taken = false, false
+	return s.lost
+}
+
+// returned notes that the file handed out before lose is on its way no more.
+func (s *Spool) returned() bool {
+	was := s.lost
+	s.lost = false
+	if was {
+		signal(s.room)
+	}
+	return was
+}
+
+// replace takes over the files of another Spool of the same directory.
+func (s *Spool) replace(o *Spool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files, s.taken, s.fresh, s.bad = o.files, o.taken, false, false
+}
+
 // clear forgets every file.
 func (s *Spool) clear() error {
 	s.mu.Lock()
@@ -171,7 +221,7 @@ func (s *Spool) clear() error {
 	return errs
 }
 
-func spoolName(f ltx.FileInfo) string {
+func fileName(f ltx.FileInfo) string {
 	return fmt.Sprintf("%d-%s-%s.ltx", f.Level, f.Min, f.Max)
 }
 

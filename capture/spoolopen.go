@@ -82,5 +82,7 @@ func verifySpooled(path string) (s spooled, err error) {
 	if err != nil {
 		return spooled{}, err
 	}
-	return describe(filepath.Dir(path), h, t.PostApplyChecksum, info), nil
+	s = describe(filepath.Dir(path), h, t.PostApplyChecksum, info)
+	s.stamp, err = stampOf(path)
+	return s, err
 }

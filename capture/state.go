@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/tidemark-io/tidemark/ltx"
 )
@@ -19,24 +18,45 @@ type Tip struct {
 
 // state is what the state directory holds.
 type state struct {
-	sums  *ltx.PageSums
-	spool *Spool
+	dir     string
+	sums    *ltx.PageSums
+	spool   *Spool
+	written stamp // of the page sums, after our last write
 }
+
+const (
+	sumsName  = "sums"
+	spoolName = "spool"
+)
 
 // openState opens the state directory and finishes what a killed process left
 // half done. dropped names files of the spool that were damaged.
 func openState(dir string) (st *state, dropped []string, err error) {
-	st = &state{}
-	if st.spool, dropped, err = openSpool(filepath.Join(dir, "spool")); err != nil {
-		return nil, nil, err
+	st = &state{dir: dir}
+	if st.spool, dropped, err = openSpool(st.path(spoolName)); err != nil {
+		return nil, nil, permission(err, dir)
 	}
-	if st.sums, err = ltx.OpenPageSums(filepath.Join(dir, "sums")); err != nil {
-		return nil, nil, err
+	if st.sums, err = ltx.OpenPageSums(st.path(sumsName)); err != nil {
+		return nil, nil, permission(err, dir)
 	}
-	if err := st.redo(); err != nil {
+	if err := errors.Join(st.redo(), st.noteSums()); err != nil {
 		return nil, nil, errors.Join(err, st.sums.Close())
 	}
 	return st, dropped, nil
+}
+
+// reopen opens what is in the state directory now.
+func (st *state) reopen(dir string) (dropped []string, err error) {
+	if err := st.sums.Close(); err != nil {
+		return nil, err
+	}
+	now, dropped, err := openState(dir)
+	if err != nil {
+		return dropped, err
+	}
+	st.sums, st.written = now.sums, now.written
+	st.spool.replace(now.spool)
+	return dropped, nil
 }
 
 // redo brings the page sums to the end of the spool: files get into the spool

@@ -88,7 +88,18 @@ func when(is bool, err error, path string) error {
 // writeLocked tells whether another process holds a write lock on some of the
 // bytes. It takes none itself.
 func (db *database) writeLocked(first, n int64) (bool, error) {
-	l := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart, Start: first, Len: n}
+	return db.conflict(unix.F_RDLCK, first, n)
+}
+
+// locked tells whether another process holds any lock on some of the bytes.
+func (db *database) locked(first, n int64) (bool, error) {
+	return db.conflict(unix.F_WRLCK, first, n)
+}
+
+// conflict tells whether another process holds a lock that one of this kind
+// would conflict with.
+func (db *database) conflict(kind int16, first, n int64) (bool, error) {
+	l := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: first, Len: n}
 	if err := unix.FcntlFlock(db.file.Fd(), unix.F_GETLK, &l); err != nil {
 		return false, fmt.Errorf("ask for locks on %s: %w", db.path, err)
 	}

@@ -1,0 +1,97 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// goneAtLeast is how long the WAL or its index must have been without a name
+// before they are made anew: whoever removed them may be about to remove the
+// database too, and a new one would take them for its own.
+const goneAtLeast = 2 * time.Second
+
+// names is what is known of names that no longer lead to the files that are
+// open.
+type names struct {
+	since  time.Time // when the WAL or its index was found removed
+	notice error
+}
+
+// open opens the database and brings the spool up to what it holds.
+func (c *Capturer) open(ctx context.Context) error {
+	if c.cur == nil {
+		return c.reopen(ctx, "start")
+	}
+	db := c.cur.db
+	if moved, err := db.moved(); err != nil || moved {
+		return errors.Join(err, c.anew(ctx, db.path))
+	}
+	name, there, err := db.unnamed()
+	switch {
+	case err != nil:
+		return err
+	case name == "":
+		c.names = names{}
+		return nil
+	case there:
+		return c.anew(ctx, name)
+	}
+	if c.names.notice == nil {
+		c.names = names{since: time.Now(), notice: fmt.Errorf("%s was removed while the database is in use: what is committed is still captured; "+
+			"close all connections of the application and open them again", name)}
+		c.opts.Log.Warn("a file of the database was removed", "error", c.names.notice)
+	}
+	used, err := db.locked(sharedFirst, sharedBytes)
+	if err != nil || used || time.Since(c.names.since) < goneAtLeast {
+		return err
+	}
+	return c.anew(ctx, name)
+}
+
+// anew opens the database again because a name leads to another file.
+func (c *Capturer) anew(ctx context.Context, name string) error {
+	err := c.cur.db.close()
+	c.cur, c.journal, c.names = nil, journal{}, names{}
+	if err != nil {
+		return err
+	}
+	return c.reopen(ctx, name+" was replaced")
+}
+
+// moved tells whether the database file is not, or not any longer, the one
+// under its name.
+func (db *database) moved() (bool, error) {
+	_, same, err := sameNamed(db.file)
+	return !same, err
+}
+
+// unnamed finds a file beside the database that is open but not under its
+// name; there tells whether another one is.
+func (db *database) unnamed() (name string, there bool, err error) {
+	for _, f := range []*os.File{db.wal, db.shm} {
+		if f == nil {
+			continue
+		}
+		there, same, err := sameNamed(f)
+		if err != nil || !same {
+			return f.Name(), there, err
+		}
+	}
+	return "", false, nil
+}
+
+func sameNamed(f *os.File) (there, same bool, err error) {
+	named, err := os.Stat(f.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	open, err := f.Stat()
+	return true, err == nil && os.SameFile(named, open), err
+}
