@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -16,18 +15,24 @@ import (
 // Config is what a configuration file holds.
 type Config struct {
 	Databases       []Database    `yaml:"dbs"`
-	Exec            string        `yaml:"exec"` // command line of the child process
+	MaxOpen         int           `yaml:"max-open-databases"` // of those found in directories, at a time
+	Exec            string        `yaml:"exec"`               // command line of the child process
 	ShutdownTimeout time.Duration `yaml:"shutdown-timeout"`
 	Logging         Logging       `yaml:"logging"`
 	Socket          Socket        `yaml:"socket"`
-	Addr            string        `yaml:"addr"` // host:port of HTTP; empty: none
+	Addr            string        `yaml:"addr"`          // host:port of HTTP; empty: none
 	SyncInterval    time.Duration `yaml:"sync-interval"` // this and S3: for replicas that do not say otherwise
 	S3              s3.Config     `yaml:",inline"`
 }
 
-// Database is one database with its replica.
+// Database is one database with its replica, or all that are found in a
+// directory.
 type Database struct {
-	Path             string         `yaml:"path"`
+	Path             string         `yaml:"path,omitempty"`
+	Dir              string         `yaml:"dir,omitempty"`
+	Pattern          string         `yaml:"pattern,omitempty"`   // for names of files in Dir
+	Recursive        bool           `yaml:"recursive,omitempty"` // below Dir, not only in it
+	Watch            bool           `yaml:"watch,omitempty"`     // also those that come later
 	RestoreIfMissing bool           `yaml:"restore-if-db-not-exists"`
 	Capture          capture.Config `yaml:",inline"`
 	Replica          Replica        `yaml:"replica"`
@@ -40,6 +45,7 @@ func (d *Database) SetDefaults() { *d = Database{Capture: capture.DefaultConfig(
 // DefaultConfig returns the settings of an empty file.
 func DefaultConfig() Config {
 	return Config{
+		MaxOpen:         32,
 		ShutdownTimeout: 30 * time.Second,
 		Logging:         Logging{Level: "info", Type: "text"},
 		Socket:          Socket{Enabled: true, Permissions: 0o600},
@@ -63,6 +69,9 @@ func (c Config) Validate() error {
 	if len(c.Databases) == 0 {
 		errs = append(errs, errors.New("dbs: no database is listed; add one with its path and replica"))
 	}
+	if c.MaxOpen < 1 || c.MaxOpen > 1000 {
+		errs = append(errs, fmt.Errorf("max-open-databases: %d; use 1 to 1000", c.MaxOpen))
+	}
 	paths, places := map[string]int{}, map[string]int{}
 	for i, d := range c.Databases {
 		place, err := d.validate()
@@ -71,7 +80,7 @@ func (c Config) Validate() error {
 			continue
 		}
 		errs = append(errs,
-			unique(paths, d.Path, i, "path", "list each database once"),
+			unique(paths, d.Path+d.searched(), i, d.kind(), "list each database once"),
 			unique(places, place, i, "replica", "give each database a prefix of its own"))
 	}
 	return errors.Join(errs...)
@@ -89,8 +98,8 @@ func unique(seen map[string]int, value string, i int, key, advice string) error 
 // validate returns the place of the replica. Its errors begin with the key
 // below that of the database.
 func (d Database) validate() (place string, err error) {
-	if d.Path == "" {
-		return "", errors.New(".path: it is empty; name the database file")
+	if err := d.validateDir(); err != nil {
+		return "", err
 	}
 	if err := d.Capture.Validate(); err != nil {
 		return "", fmt.Errorf(".%w", err)
@@ -118,18 +127,4 @@ func (c Config) command() ([]string, error) {
 		return nil, errors.New("exec: it names no program; give the command to run, or remove the key")
 	}
 	return args, nil
-}
-
-// database returns the settings of the database at path.
-func (c Config) database(path string) (Database, error) {
-	want, err := filepath.Abs(path)
-	if err != nil {
-		return Database{}, err
-	}
-	for _, d := range c.Databases {
-		if sameFile(d.Path, want) {
-			return d, nil
-		}
-	}
-	return Database{}, fmt.Errorf("database %s is not in the configuration; add it under dbs: or give the URL of its replica", want)
 }

@@ -62,11 +62,14 @@ func expandHome(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// resolved is the file behind links, where it exists, so that a database has
-// one name and its state lies beside it.
+// resolved is the file behind links, as far as it exists, so that a database
+// has one name and its state lies beside it.
 func resolved(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		return target
+	}
+	if dir := filepath.Dir(path); dir != path {
+		return filepath.Join(resolved(dir), filepath.Base(path))
 	}
 	return path
 }

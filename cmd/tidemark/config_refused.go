@@ -30,10 +30,6 @@ func refusedKeys() map[string]string {
 
 func refusedDatabaseKeys() map[string]string {
 	return map[string]string{
-		"dir":                       "directories of databases are not supported yet; list each database with path",
-		"pattern":                   "directories of databases are not supported yet; list each database with path",
-		"recursive":                 "directories of databases are not supported yet; list each database with path",
-		"watch":                     "directories of databases are not supported yet; list each database with path",
 		"snapshot":                  "periodic snapshots are not supported yet; remove the key",
 		"meta-path":                 "the state directory is always beside the database; remove the key",
 		"meta-dir":                  "the state directory is always beside the database; remove the key",

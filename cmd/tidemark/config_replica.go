@@ -17,10 +17,10 @@ type Replica struct {
 	URL          string        `yaml:"url,omitempty"`
 	SyncInterval time.Duration `yaml:"sync-interval"` // least time between two uploads; 0: none
 	S3           s3.Config     `yaml:",inline"`       // its path is the directory where there is no bucket
-	base         string        // directory that the settings name, where this replica is one of several below it
+	base         string        // place that the settings name, where this replica is one of several below it
 }
 
-// normalize makes the path absolute, without links, joins the two spellings of replica and
+// normalize makes paths absolute, without links, joins the two spellings of replica and
 // fills in what is set for all replicas.
 func (d *Database) normalize(shared Config) error {
 	if d.Path != "" {
@@ -29,6 +29,13 @@ func (d *Database) normalize(shared Config) error {
 			return fmt.Errorf("path: %w", err)
 		}
 		d.Path = resolved(path)
+	}
+	if d.Dir != "" {
+		dir, err := expandHome(d.Dir)
+		if err != nil {
+			return fmt.Errorf("dir: %w", err)
+		}
+		d.Dir = resolved(dir)
 	}
 	switch {
 	case len(d.Replicas) > 1:

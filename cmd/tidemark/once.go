@@ -13,7 +13,7 @@ import (
 
 // Once brings what is committed now to the replicas and returns.
 func (s *sidecar) Once(ctx context.Context, patience time.Duration) error {
-	err := s.each(func(d *replicated) error {
+	err := s.each(func() error { return s.fleet.Once(ctx, patience) }, func(d *replicated) error {
 		if err := d.once(ctx, patience); err != nil {
 			return fmt.Errorf("database %s: %w", d.cfg.Path, err)
 		}

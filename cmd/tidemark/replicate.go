@@ -75,7 +75,7 @@ func applyReplicateFlags(c *cli.Context, cfg *Config) error {
 		return usagef("-once and a command to run exclude each other")
 	}
 	for i := range cfg.Databases {
-		if c.Bool("restore-if-missing") || cfg.Exec != "" {
+		if cfg.Databases[i].Dir == "" && (c.Bool("restore-if-missing") || cfg.Exec != "") {
 			cfg.Databases[i].RestoreIfMissing = true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,6 +31,19 @@ type replicated struct {
 	since       time.Time // when that began
 	stopCapture context.CancelFunc
 	stopping    bool
+
+	from origin
+}
+
+// origin is what a database shares with others and what is known of it from
+// before; zero: nothing.
+type origin struct {
+	watcher   *capture.Watcher
+	holder    *capture.Holder
+	resume    *capture.Parked
+	notBefore time.Time                         // of the next upload
+	succeeded func(outagesThatEnd ...condition) // called when the bucket did what it should
+	tipFails  atomic.Bool
 }
 
 // parts are what a database needs to run.
@@ -52,7 +66,6 @@ func newReplicated(ctx context.Context, cfg Database, b *buckets, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	log.Info("replicating", "to", place.String(), "bucket", logged(r.bucket))
 	return &replicated{
 		cfg: cfg, remote: r, log: log,
 		opened: make(chan struct{}), stopCapture: func() {},
@@ -84,7 +97,9 @@ func (d *replicated) attempt(ctx context.Context) error {
 	if fenced { // nobody may hold up the application's WAL for nothing
 		err = errors.Join(err, d.Close())
 	}
-	d.note(err)
+	if fenced || ctx.Err() == nil {
+		d.note(err)
+	}
 	if fenced {
 		return loop.Fatal(fmt.Errorf("database %s: %w", d.cfg.Path, err))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/replica"
 )
 
@@ -28,19 +29,38 @@ func (d *replicated) open(ctx context.Context) error {
 		return err
 	}
 	capturer, err := capture.New(d.cfg.Path, d.cfg.Capture, capture.Options{
-		Tip: d.remote.askTip,
+		Tip: d.askTip,
 		Log: d.log, Metrics: d.remote.buckets.metrics.capture(d.cfg.Path),
+		Watcher: d.from.watcher, Holder: d.from.holder, Resume: d.from.resume,
 	})
 	if err != nil {
 		return err
 	}
-	src := newSource(capturer.Spool(), d.cfg.Replica.SyncInterval)
-	p := &parts{capturer: capturer, source: src, uploader: replica.NewUploader(d.remote.replica, src, replica.UploaderOptions{})}
+	src := newSource(capturer.Spool(), d.cfg.Replica.SyncInterval, d.from.notBefore)
+	p := &parts{capturer: capturer, source: src, uploader: replica.NewUploader(d.remote.replica, src, replica.UploaderOptions{
+		Uploaded: func(ltx.Pos) { d.succeeded(away, tipless) },
+	})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.parts = p
 	close(d.opened)
 	return nil
+}
+
+// askTip asks the replica where it ends, and remembers whether it answered.
+func (d *replicated) askTip(ctx context.Context) (capture.Tip, error) {
+	tip, err := d.remote.askTip(ctx)
+	d.from.tipFails.Store(err != nil)
+	if err == nil {
+		d.succeeded(tipless)
+	}
+	return tip, err
+}
+
+func (d *replicated) succeeded(outagesThatEnd ...condition) {
+	if d.from.succeeded != nil {
+		d.from.succeeded(outagesThatEnd...)
+	}
 }
 
 func (d *replicated) restoreIfMissing(ctx context.Context) error {

@@ -10,11 +10,15 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tidemark-io/tidemark/capture"
 )
 
 // sidecar replicates several databases; none of them stops another.
 type sidecar struct {
 	databases []*replicated
+	fleet     *fleet
+	watcher   *capture.Watcher
 	buckets   *buckets
 	log       *slog.Logger
 	started   time.Time
@@ -22,11 +26,19 @@ type sidecar struct {
 
 func newSidecar(ctx context.Context, cfg Config, log *slog.Logger) (*sidecar, error) {
 	s := &sidecar{buckets: newBuckets(newMetrics(cfg.ownSeries()), log), log: log, started: time.Now()}
+	s.watcher = capture.NewWatcher(log)
+	s.fleet = newFleet(cfg, s.buckets, s.watcher, log)
 	for _, d := range cfg.Databases {
+		if d.Dir != "" {
+			log.Info("replicating", "dir", d.Dir, "pattern", d.Pattern, "to", d.Replica.where())
+			continue
+		}
 		r, err := newReplicated(ctx, d, s.buckets, log)
 		if err != nil {
 			return nil, err
 		}
+		r.from.watcher = s.watcher
+		r.log.Info("replicating", "to", r.remote.place.String(), "bucket", logged(r.remote.bucket))
 		s.databases = append(s.databases, r)
 	}
 	return s, nil
@@ -35,35 +47,45 @@ func newSidecar(ctx context.Context, cfg Config, log *slog.Logger) (*sidecar, er
 // Run replicates until ctx ends or no database is left that may be replicated.
 // It returns the errors of those that were given up.
 func (s *sidecar) Run(ctx context.Context) error {
-	return s.each(func(d *replicated) error {
-		err := d.Run(ctx)
-		if ctx.Err() != nil && !isFenced(err) {
-			return nil
-		}
-		s.log.Error("replication given up", "db", d.cfg.Path, "error", err)
-		return err
+	watching, end := context.WithCancel(ctx)
+	defer end()
+	var group errgroup.Group
+	group.Go(func() error { _ = s.watcher.Run(watching); return nil })
+	group.Go(func() error {
+		defer end()
+		return s.each(func() error { return s.fleet.Run(ctx) }, func(d *replicated) error {
+			err := d.Run(ctx)
+			if ctx.Err() != nil && !isFenced(err) {
+				return nil
+			}
+			s.log.Error("replication given up", "db", d.cfg.Path, "error", err)
+			return err
+		})
 	})
+	return group.Wait()
 }
 
 // Protected waits until every database is on its replica.
 func (s *sidecar) Protected(ctx context.Context) error {
-	return s.each(func(d *replicated) error { return d.Protected(ctx) })
+	return s.each(func() error { return s.fleet.Protected(ctx) }, func(d *replicated) error { return d.Protected(ctx) })
 }
 
 // Finish brings the last commits of every database to its replica.
 func (s *sidecar) Finish(ctx context.Context) error {
-	return s.each(func(d *replicated) error { return d.Finish(ctx) })
+	return s.each(func() error { return s.fleet.Finish(ctx) }, func(d *replicated) error { return d.Finish(ctx) })
 }
 
-// Close gives all databases free.
+// Close gives all databases free. Those of the fleet are when it has run.
 func (s *sidecar) Close() error {
-	return s.each(func(d *replicated) error { return d.Close() })
+	return s.each(func() error { return nil }, func(d *replicated) error { return d.Close() })
 }
 
-// each does the same with all databases at once and joins the errors.
-func (s *sidecar) each(do func(*replicated) error) error {
+// each does something with the fleet and the same with all other databases, at
+// once, and joins the errors.
+func (s *sidecar) each(fleet func() error, do func(*replicated) error) error {
 	errs := make([]error, len(s.databases))
 	var group errgroup.Group
+	group.Go(fleet)
 	for i, d := range s.databases {
 		group.Go(func() error {
 			errs[i] = do(d)
@@ -79,6 +101,7 @@ func (s *sidecar) Report() Report {
 	for _, d := range s.databases {
 		r.Databases = append(r.Databases, d.Report())
 	}
+	r.Databases = append(r.Databases, s.fleet.Report()...)
 	return r
 }
 

@@ -22,8 +22,16 @@ type source struct {
 	oldest  time.Time // zero: nothing waits
 }
 
-func newSource(spool *capture.Spool, every time.Duration) *source {
-	return &source{spool: spool, every: every, changed: make(chan struct{}, 1)}
+// newSource makes a source that hands nothing out before a moment.
+func newSource(spool *capture.Spool, every time.Duration, notBefore time.Time) *source {
+	return &source{spool: spool, every: every, changed: make(chan struct{}, 1), next: notBefore}
+}
+
+// notBefore is when the next file may be handed out.
+func (s *source) notBefore() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next
 }
 
 // Run passes on what the spool signals until ctx ends.

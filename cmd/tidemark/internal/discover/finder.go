@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -56,6 +57,7 @@ type Finder struct {
 	sink Sink
 	news chan struct{} // capacity 1: pending is not empty
 
+	polls     atomic.Bool
 	mu        sync.Mutex
 	pending   map[string]struct{} // paths to look at
 	forgotten map[string]struct{}
@@ -122,6 +124,9 @@ func (f *Finder) Run(ctx context.Context) error {
 	}
 }
 
+// Polls tells whether there are directories without reliable events.
+func (f *Finder) Polls() bool { return f.polls.Load() }
+
 // Forget ends what Remove began.
 func (f *Finder) Forget(path string) {
 	f.mu.Lock()
@@ -167,6 +172,7 @@ func (f *Finder) poll() {
 	for _, path := range dirs {
 		f.look(path)
 	}
+	f.polls.Store(len(dirs) > 0)
 }
 
 // complain warns of one thing once.

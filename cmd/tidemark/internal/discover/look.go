@@ -29,7 +29,9 @@ func (f *Finder) enter(dir string) error {
 		d.stop()
 		var err error
 		d.stop, err = f.o.Watch(dir, func(name string) { f.changed(dir, name) })
-		d.poll = err != nil || remote(dir)
+		if d.poll = err != nil || remote(dir); d.poll {
+			f.polls.Store(true)
+		}
 	}
 	return f.read(dir, d)
 }

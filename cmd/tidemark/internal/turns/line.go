@@ -177,6 +177,30 @@ func (l *Line) Release(name string) {
 	l.wake()
 }
 
+// Held tells whether an outage of that name lasts.
+func (l *Line) Held(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.holds[name] != nil
+}
+
+// Rush ends all pauses and outages: everybody waits for a turn now.
+func (l *Line) Rush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, h := range l.holds {
+		for _, m := range h.members {
+			l.enqueue(m)
+		}
+	}
+	clear(l.holds)
+	for _, p := range l.pausing {
+		l.enqueue(p.member)
+	}
+	l.pausing = nil
+	l.wake()
+}
+
 // wake makes Run look.
 func (l *Line) wake() {
 	select {

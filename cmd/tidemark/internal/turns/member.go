@@ -72,6 +72,13 @@ func (t *Turn) Wanted() bool {
 // Asked is signaled when Wanted becomes true.
 func (t *Turn) Asked() <-chan struct{} { return t.wanted }
 
+// Probing tells whether the member has its turn to try whether an outage lasts.
+func (t *Turn) Probing() bool {
+	t.line.mu.Lock()
+	defer t.line.mu.Unlock()
+	return t.member.hold != nil
+}
+
 // Look forgets the wakes so far: what they tell of is looked at now.
 func (t *Turn) Look() {
 	t.line.mu.Lock()
