@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -106,13 +105,54 @@ func TestManyReplicasCostNoGoroutineAndNoConnection(t *testing.T) {
 	}
 }
 
+func TestConnectionsOfAnIdleBucketAreClosed(t *testing.T) {
+	onGateway(t)
+	gateway := testbucket.Gateway(t)
+	before := runtime.NumGoroutine()
+	b := quietBuckets()
+	var group errgroup.Group
+	for i := range 20 {
+		r := remoteAt(t, b, gateway.URL(fmt.Sprint("lake/", i))+"&idle-timeout=200ms")
+		group.Go(func() error {
+			_, err := r.askTip(t.Context())
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	err := poll(func() error {
+		if n := runtime.NumGoroutine(); n > before {
+			return fmt.Errorf("%d goroutines more than before", n-before)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestABucketIsCleanedOnceItAnswered(t *testing.T) {
 	onGateway(t)
 	p := testbucket.NewProxy(t, testbucket.Gateway(t).Endpoint())
 	b := quietBuckets()
 	one, two := remoteAt(t, b, p.URL("lake/one")), remoteAt(t, b, p.URL("lake/two"))
-	remoteAt(t, b, p.URL("lake/gone")).forget()
-	if got := slices.Sorted(maps.Keys(one.shared.prefixes)); !slices.Equal(got, []string{"lake/one", "lake/two"}) {
+	tenants := Database{Dir: "/data", Pattern: "*.db", Replica: Replica{Type: typeS3, S3: one.place.s3}}
+	tenants.Replica.S3.Prefix = "lake/tenants"
+	for i := range 100 {
+		d, err := tenants.member(fmt.Sprint(i, ".db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		place, err := d.Replica.locate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := b.remote(t.Context(), place, b.log); err != nil || !strings.HasSuffix(r.replica.String(), fmt.Sprintf("/lake/tenants/%d.db", i)) {
+			t.Fatalf("got %v, %v", r, err)
+		}
+	}
+	if got := slices.Sorted(maps.Keys(one.shared.prefixes)); !slices.Equal(got, []string{"lake/one", "lake/tenants", "lake/two"}) {
 		t.Errorf("prefixes of ours are %q", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -123,12 +163,14 @@ func TestABucketIsCleanedOnceItAnswered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); p.Requests("") < 4; <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d requests, want three listings and one of uploads", p.Requests(""))
+	err := poll(func() error {
+		if n := p.Requests(""); n < 4 {
+			return fmt.Errorf("%d requests, want three listings and one of uploads", n)
 		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 	cancel()
 	if err := group.Wait(); !errors.Is(err, context.Canceled) {

@@ -19,14 +19,25 @@ func configCommand() *cli.Command {
 		Name:      "config",
 		Usage:     "print the settings in effect, secrets masked",
 		ArgsUsage: "-config FILE",
-		Flags:     append(configFlags(), &cli.BoolFlag{Name: "check", Usage: "print nothing but what is wrong"}),
+		Flags: append(configFlags(),
+			&cli.BoolFlag{Name: "check", Usage: "print nothing but what is wrong"},
+			&cli.BoolFlag{Name: "explain", Usage: "print an estimate of the requests of a month instead of the settings"},
+			&cli.Int64Flag{Name: "commits", Usage: "estimate with `N` commits a day in each database, with -explain; 0: as many as can be"},
+			&cli.BoolFlag{Name: "json", Usage: "print the estimate as JSON, with -explain"},
+		),
 		Action: func(c *cli.Context) error {
 			if _, err := arguments(c, 0, 0); err != nil {
+				return err
+			}
+			if err := checkExplainFlags(c); err != nil {
 				return err
 			}
 			cfg, err := loadConfig(c)
 			if err != nil || c.Bool("check") {
 				return err
+			}
+			if c.Bool("explain") {
+				return printExplanation(c, cfg)
 			}
 			text, err := yaml.Marshal(maskSecrets(cfg))
 			if err != nil {
@@ -36,6 +47,29 @@ func configCommand() *cli.Command {
 			return err
 		},
 	}
+}
+
+func checkExplainFlags(c *cli.Context) error {
+	switch {
+	case c.Bool("explain") && c.Bool("check"):
+		return usagef("-explain and -check exclude each other")
+	case !c.Bool("explain") && (c.IsSet("commits") || c.Bool("json")):
+		return usagef("-commits and -json need -explain")
+	case c.Int64("commits") < 0:
+		return usagef("-commits %d: use 0 or more", c.Int64("commits"))
+	}
+	return nil
+}
+
+func printExplanation(c *cli.Context, cfg Config) error {
+	x, err := explain(cfg, c.Int64("commits"))
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, x)
+	}
+	return x.print(c.App.Writer)
 }
 
 // maskSecrets returns the settings fit to be shown.
