@@ -46,6 +46,16 @@ func newBuckets(m *metrics, log *slog.Logger) *buckets {
 	return &buckets{metrics: m, log: log, answered: make(chan struct{}, 1), shared: map[sharedKey]*sharedBucket{}}
 }
 
+// prepare finds settings that can never work before the first database is found
+// for which they are.
+func (b *buckets) prepare(ctx context.Context, r Replica) error {
+	place, err := r.locate()
+	if err == nil {
+		_, err = b.remote(ctx, place, b.log)
+	}
+	return err
+}
+
 // remote returns the replica at a place and sends nothing. The first of an S3
 // bucket loads the AWS settings; what is wrong with those is a usage error. The
 // log of the replica is log.

@@ -30,6 +30,9 @@ func newSidecar(ctx context.Context, cfg Config, log *slog.Logger) (*sidecar, er
 	s.fleet = newFleet(cfg, s.buckets, s.watcher, log)
 	for _, d := range cfg.Databases {
 		if d.Dir != "" {
+			if err := s.buckets.prepare(ctx, d.Replica); err != nil {
+				return nil, err
+			}
 			log.Info("replicating", "dir", d.Dir, "pattern", d.Pattern, "to", d.Replica.where())
 			continue
 		}
