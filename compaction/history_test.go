@@ -28,6 +28,7 @@ type history struct {
 	*replica.Replica
 	t       testing.TB
 	bucket  *storagetest.Faulty
+	clock   *clocked
 	scratch *scratch.Space
 	random  *rand.Rand
 
@@ -55,9 +56,10 @@ func newHistory(t testing.TB) *history {
 			t.Error(err)
 		}
 	})
-	b := storagetest.NewFaulty(&clocked{Bucket: dir, times: map[string]time.Time{}})
+	clock := &clocked{Bucket: dir, times: map[string]time.Time{}}
+	b := storagetest.NewFaulty(clock)
 	return &history{
-		Replica: replica.New(b, replica.LayoutDir, slog.New(slog.DiscardHandler)), t: t, bucket: b, scratch: space,
+		Replica: replica.New(b, replica.LayoutDir, slog.New(slog.DiscardHandler)), t: t, bucket: b, clock: clock, scratch: space,
 		random: rand.New(rand.NewPCG(7, 8)), pos: ltx.Pos{PostApplyChecksum: ltx.ChecksumFlag}, images: map[ltx.TXID][]byte{},
 	}
 }
@@ -66,8 +68,9 @@ func newHistory(t testing.TB) *history {
 // file system does not know.
 type clocked struct {
 	storage.Bucket
-	mu    sync.Mutex
-	times map[string]time.Time
+	behind time.Duration // its clock
+	mu     sync.Mutex
+	times  map[string]time.Time
 }
 
 func (c *clocked) Put(ctx context.Context, key string, body io.ReadSeeker, cond storage.Condition) (storage.Object, error) {
@@ -75,18 +78,23 @@ func (c *clocked) Put(ctx context.Context, key string, body io.ReadSeeker, cond 
 	if err == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		o.ModTime = time.Now()
+		o.ModTime = time.Now().Add(-c.behind)
 		c.times[key] = o.ModTime
 	}
 	return o, err
 }
 
+// time is when an object was stored, gone or not.
+func (c *clocked) time(key string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.times[key]
+}
+
 func (c *clocked) List(ctx context.Context, prefix, after string) iter.Seq2[storage.Object, error] {
 	return func(yield func(storage.Object, error) bool) {
 		for o, err := range c.Bucket.List(ctx, prefix, after) {
-			c.mu.Lock()
-			o.ModTime = c.times[o.Key]
-			c.mu.Unlock()
+			o.ModTime = c.time(o.Key)
 			if !yield(o, err) {
 				return
 			}

@@ -30,6 +30,7 @@ type inventory struct {
 	added []ltx.FileInfo           // since the listing under way began
 	bad   map[fileKey]bool         // files that cannot be merged: as good as missing
 	lead  time.Duration            // of this clock before that of the bucket, by the last upload
+	timed bool                     // there was an upload
 }
 
 func newInventory(r *replica.Replica) *inventory {
@@ -108,7 +109,7 @@ func (v *inventory) add(f ltx.FileInfo) {
 	if f.ModTime.IsZero() {
 		f.ModTime = now
 	}
-	v.lead = max(0, now.Sub(f.ModTime))
+	v.lead, v.timed = max(0, now.Sub(f.ModTime)), true
 	delete(v.bad, keyOf(f))
 	if v.files == nil {
 		v.added = append(v.added, f)
@@ -153,9 +154,10 @@ func (v *inventory) forget() {
 }
 
 // now is the time by the clock of the bucket, as far as that is behind: what is
-// deleted must be old by the clock that its age is told by.
-func (v *inventory) now() time.Time {
+// deleted must be old by the clock that its age is told by. It is known from
+// the first upload on.
+func (v *inventory) now() (now time.Time, known bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return time.Now().Add(-v.lead)
+	return time.Now().Add(-v.lead), v.timed
 }

@@ -93,18 +93,23 @@ func (w *Worker) move() {
 }
 
 // Expire deletes what has expired by a fresh listing. It is the step of Run,
-// and may be called beside it.
+// and may be called beside it. Before the first upload it does nothing, because
+// only that shows what time it is by the clock of the bucket.
 func (w *Worker) Expire(ctx context.Context) error {
 	r := w.options.Config.Retention
+	now, known := w.inventory.now()
+	if !known {
+		return nil
+	}
 	files, err := w.inventory.load(ctx)
 	if err != nil {
 		return err
 	}
-	if len(Expired(files, r, w.confirmed(), w.inventory.now())) > 0 {
+	if len(Expired(files, r, w.confirmed(), now)) > 0 {
 		if files, err = w.inventory.list(ctx); err != nil {
 			return err
 		}
-		expired, err := w.retainer.Expire(ctx, files, w.confirmed(), w.inventory.now())
+		expired, err := w.retainer.Expire(ctx, files, w.confirmed(), now)
 		if err != nil {
 			w.inventory.forget()
 			return err
@@ -115,7 +120,6 @@ func (w *Worker) Expire(ctx context.Context) error {
 	w.mu.Lock()
 	w.state.lastDeletion = time.Now()
 	w.mu.Unlock()
-	now := w.inventory.now()
 	if next := nextExpiry(files, r, now); !next.IsZero() {
 		w.alarms.expire.set(time.Now().Add(next.Sub(now)))
 	}

@@ -207,15 +207,15 @@ func TestTheWorkerOutlivesAnyOutage(t *testing.T) {
 			w := newWorking(t, nil)
 			w.write(1)
 			w.run(func() {
-				w.commits(45)
+				w.commits(25)
 				w.bucket.Inject(fault)
 				if fault.Op == "" {
 					<-time.After(100 * time.Second)
 				} else {
-					w.commits(60)
+					w.commits(40)
 				}
 				w.bucket.Heal()
-				w.commits(20)
+				w.commits(10)
 				<-time.After(3 * time.Hour)
 				w.commits(1)
 				<-time.After(10 * time.Minute)
