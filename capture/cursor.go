@@ -22,27 +22,36 @@ func (d doubt) Error() string { return string(d) }
 // cursor reads the commits of a database from its WAL in order, and pins the
 // WAL so that nothing is overwritten unread.
 //
-// One of two connections always holds a read transaction. A WAL can restart
-// only when every frame is copied back and no reader stands in it. A new
-// transaction is begun on the free connection before the old one ends, and
-// only once everything the old one could see is captured. Frames are copied
-// back up to the oldest reader at most, so when the new transaction finds all
-// of them copied back, and therefore stands on the database file alone (read
-// mark 0), all of them are captured too: the one restart that this permits
-// loses nothing, and a second one is impossible, since a reader at mark 0
-// stops all copying back.
+// One of two connections always holds a read transaction; the next one is begun
+// on the other before it ends. What SQLite promises of a reader: nothing is
+// copied back beyond where it stands; in the WAL, it keeps the WAL from
+// starting over, so that frames are only added; at read mark 0 it keeps
+// everything from being copied back, so that the WAL may start over once, with
+// nothing lost of what was copied back before, and not again before another
+// reader takes its place. So two moves of the pin lose nothing:
+//
+//   - When all that the old pin can see is captured. If the new one stands at
+//     read mark 0, everything had been copied back, which the old one allowed
+//     up to where it stood only: so all of it is captured. Otherwise the new one
+//     keeps the rest.
+//   - When the new one surely stands in the same generation of the WAL as the
+//     old one, both held for a moment: then no frame of it can go, captured or
+//     not.
+//
+// By induction the cursor stands in the generation that is pinned, or it has
+// captured all that came before it.
 type cursor struct {
 	db    *database
 	mark  wal.Mark // captured up to here
+	known bool     // mark was set
+	lost  bool     // the pin was moved past what is not captured
 	held  int      // connection with the read transaction; -1: none
 	bound pinBound
+	firm  bool // the pin stands in the WAL: it cannot start over
+	loose bool // the pin stands on the database file alone: the WAL may start over
 	ran   bool // the last checkpoint did, no other one was running
-	loose bool // when the pin was set all frames were copied back: the WAL may restart
-}
 
-// pinBound is the newest frame that the held read transaction can see.
-type pinBound struct {
-	salt1, salt2, frames uint32
+	onDisk pinBound // the WAL was synced up to here
 }
 
 // index reads the head of the wal-index.
@@ -60,44 +69,6 @@ func (c *cursor) index() (wal.IndexHeader, error) {
 	}
 }
 
-// pin begins a new read transaction, then ends the old one.
-func (c *cursor) pin() error {
-	next := 0
-	if c.held == 0 {
-		next = 1
-	}
-	if err := c.db.conns[next].begin(); err != nil {
-		return err
-	}
-	ih, err := c.index()
-	if err != nil {
-		return errors.Join(err, c.db.conns[next].end())
-	}
-	if c.held >= 0 {
-		err = c.db.conns[c.held].end()
-	}
-	c.held = next
-	c.bound = pinBound{ih.Salt1, ih.Salt2, ih.MaxFrame}
-	c.loose = ih.Backfilled == ih.MaxFrame
-	return err
-}
-
-// advance moves the pin to the present when all it protects is captured.
-func (c *cursor) advance() error {
-	if c.held >= 0 && !c.reached() {
-		return nil
-	}
-	return c.pin()
-}
-
-// reached tells whether all that the pin can see is captured.
-func (c *cursor) reached() bool {
-	if c.bound.frames == 0 {
-		return true
-	}
-	return c.at(c.bound.salt1, c.bound.salt2, c.bound.frames)
-}
-
 // at tells whether the generation with these salts is captured up to frames.
 func (c *cursor) at(salt1, salt2, frames uint32) bool {
 	return c.mark.Salt1 == salt1 && c.mark.Salt2 == salt2 && c.mark.Frames >= frames
@@ -107,6 +78,9 @@ func (c *cursor) at(salt1, salt2, frames uint32) bool {
 // only when moved is called with the end of the segment. A doubt is returned
 // when the log does not continue where the cursor stands.
 func (c *cursor) next(limit wal.Limit) (wal.Segment, error) {
+	if c.lost {
+		return wal.Segment{}, doubt("an earlier comparison was not finished")
+	}
 	ih, err := c.index()
 	if err != nil {
 		return wal.Segment{}, err
@@ -124,13 +98,15 @@ func (c *cursor) next(limit wal.Limit) (wal.Segment, error) {
 	if err != nil {
 		return wal.Segment{}, err
 	}
+	if limit.Frames == 0 || limit.Frames > ih.MaxFrame {
+		limit.Frames = ih.MaxFrame
+	}
 	from, err := c.from(head)
-	if err != nil || from.Frames == ih.MaxFrame {
+	if err != nil || from.Frames >= limit.Frames {
 		return wal.Segment{From: from, To: from}, err
 	}
-	limit.Frames = ih.MaxFrame
 	seg, err := wal.Committed(c.db.wal, head, from, limit)
-	if err == nil && seg.To.Frames != ih.MaxFrame && !seg.More {
+	if err == nil && seg.To.Frames != limit.Frames && !seg.More {
 		err = doubt("WAL frames do not continue")
 	}
 	return seg, err
@@ -138,16 +114,18 @@ func (c *cursor) next(limit wal.Limit) (wal.Segment, error) {
 
 // from returns where to go on in the generation that head begins.
 func (c *cursor) from(head wal.Header) (wal.Mark, error) {
-	same := head.Salt1 == c.mark.Salt1 && head.Salt2 == c.mark.Salt2
+	pinned := head.Salt1 == c.bound.salt1 && head.Salt2 == c.bound.salt2
 	switch {
 	case c.mark.Frames == 0:
 		return head.Start(), nil
-	case same:
+	case head.Salt1 == c.mark.Salt1 && head.Salt2 == c.mark.Salt2:
 		return c.mark, nil
-	case head.Salt1 != c.mark.Salt1+1 && !c.loose:
-		return wal.Mark{}, doubt("WAL restarted more than once")
-	case !c.reached():
+	case c.firm && !pinned:
 		return wal.Mark{}, doubt("WAL restarted under a read transaction")
+	case !pinned && !c.reached():
+		return wal.Mark{}, doubt("WAL restarted before all of it was captured")
+	case !pinned && !c.loose && head.Salt1 != c.mark.Salt1+1:
+		return wal.Mark{}, doubt("WAL restarted more than once")
 	}
 	return head.Start(), nil
 }
@@ -158,57 +136,13 @@ func (c *cursor) moved(to wal.Mark) {
 	if older && (to.Salt1 != c.mark.Salt1 || to.Salt2 != c.mark.Salt2) {
 		c.bound.frames = 0 // the pin belongs to a generation that is over
 	}
-	c.mark = to
+	c.mark, c.known, c.lost = to, true, false
 }
 
 // backlog returns how many frames are committed and not captured.
-func (c *cursor) backlog() (uint32, error) {
-	ih, err := c.index()
-	if err == nil && ih.Salt1 == c.mark.Salt1 && ih.Salt2 == c.mark.Salt2 {
-		return ih.MaxFrame - min(c.mark.Frames, ih.MaxFrame), nil
+func (c *cursor) backlog(ih wal.IndexHeader) uint32 {
+	if ih.Salt1 == c.mark.Salt1 && ih.Salt2 == c.mark.Salt2 {
+		return ih.MaxFrame - min(c.mark.Frames, ih.MaxFrame)
 	}
-	return ih.MaxFrame, err
-}
-
-// checkpoint moves the pin to the present and copies frames back up to it, on
-// the connection that is free.
-func (c *cursor) checkpoint() error {
-	if err := c.advance(); err != nil {
-		return err
-	}
-	ran, err := c.db.conns[1-c.held].passive()
-	c.ran = ran
-	return err
-}
-
-// follow moves the pin to the present if there is anything new.
-func (c *cursor) follow() error {
-	ih, err := c.index()
-	if err != nil || c.bound == (pinBound{ih.Salt1, ih.Salt2, ih.MaxFrame}) {
-		return err
-	}
-	return c.advance()
-}
-
-// blocked tells whether the last checkpoint left frames that the pin allows to
-// be copied back: another reader stands in the way.
-func (c *cursor) blocked() (bool, error) {
-	ih, err := c.index()
-	same := ih.Salt1 == c.bound.salt1 && ih.Salt2 == c.bound.salt2
-	return c.ran && same && ih.Backfilled < c.bound.frames, err
-}
-
-// loosen moves the pin off the WAL if all frames are captured and copied back,
-// and tells whether it is off.
-func (c *cursor) loosen() (bool, error) {
-	ih, err := c.index()
-	if err != nil {
-		return false, err
-	}
-	captured := ih.MaxFrame == 0 || c.at(ih.Salt1, ih.Salt2, ih.MaxFrame)
-	if !captured || ih.Backfilled != ih.MaxFrame {
-		return false, nil
-	}
-	err = c.advance()
-	return c.loose, err
+	return ih.MaxFrame
 }

@@ -15,8 +15,10 @@ type Metrics struct {
 	conversions prometheus.Counter
 	checkpoints prometheus.Counter
 	locks       prometheus.Counter
+	held        prometheus.Histogram
 	spoolBytes  prometheus.Gauge
 	walFrames   prometheus.Gauge
+	walOver     prometheus.Gauge
 }
 
 // NewMetrics registers the metrics with reg; nil gives working metrics that
@@ -38,7 +40,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		conversions: counter("conversions_total", "Switches from rollback journal to WAL."),
 		checkpoints: counter("checkpoints_total", "PASSIVE checkpoints."),
 		locks:       counter("write_locks_total", "Times the write lock was held to let the write-ahead log restart."),
-		spoolBytes:  gauge("spool_bytes", "Size of the files that wait for upload."),
-		walFrames:   gauge("wal_frames", "Frames of the write-ahead log that are not copied back."),
+		held: f.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "tidemark", Subsystem: "capture", Name: "write_lock_seconds",
+			Help:    "How long the write lock was held each time.",
+			Buckets: []float64{.005, .01, .025, .05, .1},
+		}),
+		spoolBytes: gauge("spool_bytes", "Size of the files that wait for upload."),
+		walFrames:  gauge("wal_frames", "Frames of the write-ahead log that are not copied back."),
+		walOver:    gauge("wal_over_limit", "1 while the write-ahead log is above wal-limit (32MiB where that is 0) by a quarter."),
 	}
 }
