@@ -41,9 +41,12 @@ type journal struct {
 // be. It leaves it unconnected where it must be read as it lies.
 func (c *Capturer) attach() error {
 	db := c.cur.db
-	inWAL, err := db.readHeader()
+	pageSize, inWAL, err := db.readHeader()
 	if err != nil || !db.still() {
 		return err
+	}
+	if pageSize != db.pageSize {
+		return errPageSize
 	}
 	notice := error(nil)
 	switch {
@@ -121,7 +124,11 @@ func switchToWAL(path string) error {
 
 // captureStill captures a database that is read as it lies, if it has changed.
 func (c *Capturer) captureStill(ctx context.Context) error {
-	if err := c.attach(); err != nil {
+	err := c.attach()
+	if errors.Is(err, errPageSize) {
+		return c.anew(ctx, string(errPageSize))
+	}
+	if err != nil {
 		return err
 	}
 	db := c.cur.db
@@ -132,8 +139,12 @@ func (c *Capturer) captureStill(ctx context.Context) error {
 	if err != nil || now == db.seen {
 		return err
 	}
+	db.insists = c.heldFor() > insistAfter
 	return c.resync(ctx, changeCounter)
 }
+
+// errPageSize means that the page size is not what it was at opening.
+const errPageSize = doubt("page size changed")
 
 // changeCounter is the reason of a comparison that is not out of the ordinary.
 const changeCounter = "change counter moved"

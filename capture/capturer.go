@@ -208,8 +208,16 @@ func (c *Capturer) heldUp(err error) bool {
 	}
 	now := time.Now()
 	c.heldSince.CompareAndSwap(nil, &now)
+	return c.heldFor() < patience
+}
+
+// heldFor is how long writers have kept the database from being read.
+func (c *Capturer) heldFor() time.Duration {
 	since := c.heldSince.Load()
-	return since == nil || now.Sub(*since) < patience
+	if since == nil {
+		return 0
+	}
+	return time.Since(*since)
 }
 
 func (c *Capturer) report(err error) {
@@ -244,6 +252,7 @@ func (c *Capturer) reopen(ctx context.Context, reason string) error {
 	if err != nil {
 		return err
 	}
+	db.insists = c.heldFor() > insistAfter
 	c.cur = &cursor{db: db, held: -1}
 	if err = c.attach(); err == nil {
 		err = c.settle(ctx, reason)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/tidemark-io/tidemark/ltx"
 )
@@ -27,17 +28,21 @@ type database struct {
 	locker         *conn // made when the write lock is first needed
 	trace          trace
 	seen           glance // while it is read as it lies: what is captured
+	insists        bool   // writers leave no pause to read it: lock them out for a moment
+
+	closing chan struct{} // closed when close begins: views must end
+	views   sync.WaitGroup
 }
 
 // openDatabase opens the database at path for reading, without connecting to
 // it. It wraps errAbsent.
 func openDatabase(path string) (*database, error) {
-	db := &database{path: path}
+	db := &database{path: path, closing: make(chan struct{})}
 	var err error
 	if db.file, err = openRaw(path); err != nil {
 		return nil, err
 	}
-	if _, err = db.readHeader(); err != nil {
+	if db.pageSize, _, err = db.readHeader(); err != nil {
 		return nil, errors.Join(err, db.close())
 	}
 	return db, nil
@@ -76,26 +81,26 @@ func openRaw(path string) (*os.File, error) {
 
 // readHeader reads the page size and the journal mode (SQLite file format,
 // section 1.3).
-func (db *database) readHeader() (inWAL bool, err error) {
+func (db *database) readHeader() (pageSize uint32, inWAL bool, err error) {
 	var b [100]byte
 	n, err := db.file.ReadAt(b[:], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return false, fmt.Errorf("read %s: %w", db.path, err)
+		return 0, false, fmt.Errorf("read %s: %w", db.path, err)
 	}
 	if n == 0 {
-		return false, fmt.Errorf("read %s: %w", db.path, errAbsent)
+		return 0, false, fmt.Errorf("read %s: %w", db.path, errAbsent)
 	}
 	if n < len(b) || string(b[:16]) != "SQLite format 3\x00" {
-		return false, fmt.Errorf("read %s: not a SQLite database, or an encrypted one, which cannot be replicated", db.path)
+		return 0, false, fmt.Errorf("read %s: not a SQLite database, or an encrypted one, which cannot be replicated", db.path)
 	}
-	db.pageSize = uint32(binary.BigEndian.Uint16(b[16:]))
-	if db.pageSize == 1 {
-		db.pageSize = 65536
+	pageSize = uint32(binary.BigEndian.Uint16(b[16:]))
+	if pageSize == 1 {
+		pageSize = 65536
 	}
-	if !ltx.ValidPageSize(db.pageSize) {
-		return false, fmt.Errorf("read %s: page size %d is not valid; the file is damaged", db.path, db.pageSize)
+	if !ltx.ValidPageSize(pageSize) {
+		return 0, false, fmt.Errorf("read %s: page size %d is not valid; the file is damaged", db.path, pageSize)
 	}
-	return b[18] == 2 && b[19] == 2, nil
+	return pageSize, b[18] == 2 && b[19] == 2, nil
 }
 
 // connect pins nothing yet. After an error the database is as before.
@@ -139,7 +144,10 @@ func (db *database) pages() (uint32, error) {
 	return uint32((info.Size() + int64(db.pageSize) - 1) / int64(db.pageSize)), nil
 }
 
+// close waits for the views to end.
 func (db *database) close() error {
+	close(db.closing)
+	db.views.Wait()
 	var err error
 	for _, c := range append(db.conns[:], db.locker) {
 		if c != nil {

@@ -19,7 +19,10 @@ type image struct {
 	pages   uint32
 	mark    wal.Mark
 	overlay []wal.PageRef // ascending by page
-	check   func() error  // after the last page: whether it was one state; nil: sure
+	glance  glance        // of a database that is read as it lies
+	// enter runs before the first page, check after each chunk and the last one.
+	enter func() (leave func() error, err error)
+	check func() error
 }
 
 // image pins the database anew and returns what it holds. Frames that others
@@ -36,30 +39,41 @@ func (c *cursor) image() (*image, error) {
 	if err != nil {
 		return nil, err
 	}
-	im := &image{db: c.db, pages: ih.Pages, mark: wal.Mark{Salt1: ih.Salt1, Salt2: ih.Salt2, Frames: ih.MaxFrame, Sum: ih.FrameSum}}
 	// The image holds all that the pin can see, also when the WAL restarted
 	// between the two.
 	c.bound = pinBound{ih.Salt1, ih.Salt2, ih.MaxFrame}
+	return c.db.image(ih)
+}
+
+// caught records that everything in the image is captured.
+func (c *cursor) caught(im *image) {
+	c.moved(im.mark)
+	c.db.seen = im.glance
+}
+
+// image returns what the database holds as of a state that is pinned.
+func (db *database) image(ih wal.IndexHeader) (im *image, err error) {
+	im = &image{db: db, pages: ih.Pages, mark: wal.Mark{Salt1: ih.Salt1, Salt2: ih.Salt2, Frames: ih.MaxFrame, Sum: ih.FrameSum}}
 	if ih.MaxFrame == 0 {
-		im.pages, err = c.db.pages()
+		im.pages, err = db.pages()
 		return im, err
 	}
-	if ih.PageSize != c.db.pageSize {
-		return nil, doubt("page size changed")
+	if ih.PageSize != db.pageSize {
+		return nil, errPageSize
 	}
 	if ih.Backfilled >= ih.MaxFrame {
 		return im, nil
 	}
-	head, err := wal.ReadHeader(c.db.wal)
+	head, err := wal.ReadHeader(db.wal)
 	if err != nil {
-		return nil, fmt.Errorf("read %s-wal: %w", c.db.path, err)
+		return nil, fmt.Errorf("read %s-wal: %w", db.path, err)
 	}
-	seg, err := wal.Committed(c.db.wal, head, head.Start(), wal.Limit{Frames: ih.MaxFrame})
+	seg, err := wal.Committed(db.wal, head, head.Start(), wal.Limit{Frames: ih.MaxFrame})
 	if err != nil {
-		return nil, fmt.Errorf("read %s-wal: %w", c.db.path, err)
+		return nil, fmt.Errorf("read %s-wal: %w", db.path, err)
 	}
 	if head.Salt1 != ih.Salt1 || head.Salt2 != ih.Salt2 || seg.To.Frames != ih.MaxFrame {
-		return nil, fmt.Errorf("read %s-wal: %d of %d frames are readable", c.db.path, seg.To.Frames, ih.MaxFrame)
+		return nil, fmt.Errorf("read %s-wal: %d of %d frames are readable", db.path, seg.To.Frames, ih.MaxFrame)
 	}
 	im.overlay, im.pages, im.mark = seg.Pages, seg.Commit, seg.To
 	return im, nil
@@ -69,26 +83,44 @@ const imageChunk = 1 << 20
 
 // each calls fn with every page but the lock page, in order. The buffer is
 // reused.
-func (im *image) each(ctx context.Context, fn func(pgno uint32, page []byte) error) error {
-	size := im.db.pageSize
-	buf := make([]byte, imageChunk)
-	perChunk := uint32(imageChunk / size)
-	lock := ltx.LockPgno(size)
-	for first := uint32(1); first <= im.pages; first += perChunk {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+func (im *image) each(ctx context.Context, fn func(pgno uint32, page []byte) error) (err error) {
+	if im.enter != nil {
+		leave, err2 := im.enter()
+		if err2 != nil {
+			return err2
 		}
-		n := min(perChunk, im.pages-first+1)
-		if err := im.read(first, buf[:n*size]); err != nil {
+		defer func() { err = errors.Join(err, leave()) }()
+	}
+	buf := make([]byte, imageChunk)
+	perChunk := uint32(imageChunk / im.db.pageSize)
+	for first := uint32(1); first <= im.pages; first += perChunk {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-im.db.closing:
+			return fmt.Errorf("read %s: %w", im.db.path, ErrNotOpen)
+		default:
+		}
+		if err := im.chunk(first, min(perChunk, im.pages-first+1), buf, fn); err != nil {
 			return err
 		}
-		for i := range n {
-			if first+i == lock {
-				continue
-			}
-			if err := fn(first+i, buf[i*size:(i+1)*size]); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// chunk calls fn with n pages from first on.
+func (im *image) chunk(first, n uint32, buf []byte, fn func(pgno uint32, page []byte) error) error {
+	size := im.db.pageSize
+	if err := im.read(first, buf[:n*size]); err != nil {
+		return err
+	}
+	lock := ltx.LockPgno(size)
+	for i := range n {
+		if first+i == lock {
+			continue
+		}
+		if err := fn(first+i, buf[i*size:(i+1)*size]); err != nil {
+			return err
 		}
 	}
 	if im.check != nil {

@@ -28,7 +28,7 @@ func (c *Capturer) open(ctx context.Context) error {
 	}
 	db := c.cur.db
 	if moved, err := db.moved(); err != nil || moved {
-		return errors.Join(err, c.anew(ctx, db.path))
+		return errors.Join(err, c.anew(ctx, db.path+" was replaced"))
 	}
 	name, there, err := db.unnamed()
 	switch {
@@ -38,7 +38,7 @@ func (c *Capturer) open(ctx context.Context) error {
 		c.names = names{}
 		return nil
 	case there:
-		return c.anew(ctx, name)
+		return c.anew(ctx, name+" was replaced")
 	}
 	if c.names.notice == nil {
 		c.names = names{since: time.Now(), notice: fmt.Errorf("%s was removed while the database is in use: what is committed is still captured; "+
@@ -49,17 +49,17 @@ func (c *Capturer) open(ctx context.Context) error {
 	if err != nil || used || time.Since(c.names.since) < goneAtLeast {
 		return err
 	}
-	return c.anew(ctx, name)
+	return c.anew(ctx, name+" was removed")
 }
 
-// anew opens the database again because a name leads to another file.
-func (c *Capturer) anew(ctx context.Context, name string) error {
+// anew opens the database again.
+func (c *Capturer) anew(ctx context.Context, reason string) error {
 	err := c.cur.db.close()
 	c.cur, c.journal, c.names = nil, journal{}, names{}
 	if err != nil {
 		return err
 	}
-	return c.reopen(ctx, name+" was replaced")
+	return c.reopen(ctx, reason)
 }
 
 // moved tells whether the database file is not, or not any longer, the one

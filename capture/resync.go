@@ -43,11 +43,15 @@ func (c *Capturer) resync(ctx context.Context, reason string) error {
 	}
 	c.compared(reason, im.pages, diff.n)
 	if diff.d == nil {
-		c.cur.moved(im.mark)
+		c.cur.caught(im)
 		return nil
 	}
 	c.opts.Metrics.pages.Add(float64(diff.n))
-	return c.commit(diff.d, diff.total, im.mark, func(pos ltx.Pos) error { return c.st.applyDraft(diff.d, pos) })
+	err = c.commit(diff.d, diff.total, im.mark, func(pos ltx.Pos) error { return c.st.applyDraft(diff.d, pos) })
+	if err == nil {
+		c.cur.caught(im)
+	}
+	return err
 }
 
 // compared tells of a comparison: of one that is out of the ordinary everybody.

@@ -136,17 +136,51 @@ func (db *database) stillImage() (*image, error) {
 		return nil, err
 	}
 	size := int64(db.pageSize)
-	im := &image{db: db, pages: uint32((before.stamp.size + size - 1) / size)}
+	im := &image{db: db, pages: uint32((before.stamp.size + size - 1) / size), glance: before}
 	im.check = func() error {
 		after, err := db.glance()
 		if errors.Is(err, errExclusive) || err == nil && after != before {
 			return fmt.Errorf("read %s: %w", db.path, errMoving)
 		}
-		db.seen = after
 		return err
+	}
+	if db.insists {
+		db.lockFor(im)
 	}
 	return im, nil
 }
+
+// lockFor makes the reading of an image hold SQLite's shared lock, for an
+// instant only: a COMMIT waits for it if it has a busy timeout.
+func (db *database) lockFor(im *image) {
+	var until time.Time
+	same := im.check
+	im.enter = func() (func() error, error) {
+		c, err := openConn(db.path)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.begin(); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+		until = time.Now().Add(sharedAtMost)
+		return func() error { return errors.Join(c.end(), c.close()) }, nil
+	}
+	im.check = func() error {
+		if time.Now().After(until) {
+			return fmt.Errorf("read %s: it takes longer than %s: %w", db.path, sharedAtMost, errMoving)
+		}
+		return same()
+	}
+}
+
+const (
+	// insistAfter is how long writers may leave no pause to read the database
+	// in before they are locked out for one.
+	insistAfter = 5 * time.Second
+	// sharedAtMost bounds that.
+	sharedAtMost = 250 * time.Millisecond
+)
 
 // patience is how long a database may keep us from reading it before that is
 // called a failure.

@@ -175,6 +175,23 @@ func TestADatabaseHeldForOneAloneIsSaidToBe(t *testing.T) {
 	}
 }
 
+func TestAnotherPageSizeBeginsABaseWithoutAWAL(t *testing.T) {
+	path := rollbackDatabase(t)
+	db := testdb.Open(t, path)
+	m := newModel(t)
+	c := keep(t, path, m)
+	stop := running(t, c, m)
+	for i, size := range []int{512, 65536, 4096} {
+		at := c.Status().Pos.TXID
+		testdb.Exec(t, db, fmt.Sprintf("PRAGMA page_size=%d", size), "VACUUM", fmt.Sprintf("CREATE TABLE t%d(x)", i))
+		eventually(t, "captured", func() bool { return c.Status().Pos.TXID > at })
+	}
+	stop()
+	step(t, c)
+	m.drain(c.Spool())
+	m.endsEqual(c, db, path)
+}
+
 func TestATransactionCutOffIsNotCaptured(t *testing.T) {
 	path := rollbackDatabase(t)
 	m := newModel(t)
