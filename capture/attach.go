@@ -143,9 +143,6 @@ func (c *Capturer) captureStill(ctx context.Context) error {
 	return c.resync(ctx, changeCounter)
 }
 
-// errPageSize means that the page size is not what it was at opening.
-const errPageSize = doubt("page size changed")
-
 // changeCounter is the reason of a comparison that is not out of the ordinary.
 const changeCounter = "change counter moved"
 

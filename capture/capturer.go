@@ -166,39 +166,6 @@ func (c *Capturer) step(ctx context.Context, capture func(context.Context) error
 	return err
 }
 
-// guard captures, and answers a doubt with a resync.
-func (c *Capturer) guard(ctx context.Context, capture func(context.Context) error) error {
-	if c.cur.db.still() {
-		if err := c.captureStill(ctx); err != nil || c.cur.db.still() {
-			return err
-		}
-	}
-	var d doubt
-	err := c.untouched()
-	if err == nil {
-		err = capture(ctx)
-	}
-	if errors.As(err, &d) {
-		if err = c.resync(ctx, string(d)); err == nil {
-			err = capture(ctx)
-		}
-	}
-	if err == nil {
-		err = c.tend(ctx)
-	}
-	return err
-}
-
-// untouched is a doubt if the database file was written to behind SQLite's
-// back.
-func (c *Capturer) untouched() error {
-	overwritten, err := c.cur.overwritten()
-	if err == nil && overwritten {
-		err = doubt("the database file was written to by something that is not SQLite")
-	}
-	return err
-}
-
 // heldUp tells whether writers have kept the database from being read, for a
 // time that is no failure yet.
 func (c *Capturer) heldUp(err error) bool {

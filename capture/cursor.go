@@ -13,12 +13,6 @@ import (
 // wal-index; it may lose the processor half way.
 const indexPatience = 2 * time.Second
 
-// doubt is the error that says the WAL cannot tell what changed; its text is
-// the reason. A resync mends it.
-type doubt string
-
-func (d doubt) Error() string { return string(d) }
-
 // cursor reads the commits of a database from its WAL in order, and pins the
 // WAL so that nothing is overwritten unread.
 //

@@ -45,12 +45,6 @@ func (c *cursor) image() (*image, error) {
 	return c.db.image(ih)
 }
 
-// caught records that everything in the image is captured.
-func (c *cursor) caught(im *image) {
-	c.moved(im.mark)
-	c.db.seen = im.glance
-}
-
 // image returns what the database holds as of a state that is pinned.
 func (db *database) image(ih wal.IndexHeader) (im *image, err error) {
 	im = &image{db: db, pages: ih.Pages, mark: wal.Mark{Salt1: ih.Salt1, Salt2: ih.Salt2, Frames: ih.MaxFrame, Sum: ih.FrameSum}}

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ type names struct {
 // open opens the database and brings the spool up to what it holds.
 func (c *Capturer) open(ctx context.Context) error {
 	if c.cur == nil {
-		return c.reopen(ctx, "start")
+		return c.reopen(ctx, cmp.Or(string(c.plan.doubt), "start"))
 	}
 	db := c.cur.db
 	if moved, err := db.moved(); err != nil || moved {
@@ -56,6 +57,7 @@ func (c *Capturer) open(ctx context.Context) error {
 func (c *Capturer) anew(ctx context.Context, reason string) error {
 	err := c.cur.db.close()
 	c.cur, c.journal, c.names = nil, journal{}, names{}
+	c.plan.doubt = doubt(reason)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type pace struct {
 	settled  bool      // the relation to the replica is known
 	tip      *Tip      // what the replica proves, until settled
 	resume   *Parked   // where to go on when the database is opened first
+	doubt    doubt     // why all must be compared; empty: nothing
 	behind   bool      // commits waited for an upload; they go into one file
 	lastSeen time.Time // when there were commits last
 	tendNext time.Time // when a restart of the WAL may be sought again

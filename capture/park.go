@@ -119,12 +119,11 @@ func (c *Capturer) parkable(ctx context.Context) (p Parked, ok bool, err error) 
 	if ih.MaxFrame > 0 && !c.cur.at(ih.Salt1, ih.Salt2, ih.MaxFrame) {
 		return p, false, nil
 	}
-	err = c.untouched()
-	var d doubt
-	if errors.As(err, &d) {
-		return p, false, nil
+	overwritten, err := c.cur.overwritten()
+	if overwritten {
+		c.plan.doubt = errForeignWrite
 	}
-	return p, err == nil && !c.cur.db.trace.inTheMiddle, err
+	return p, err == nil && c.plan.doubt == "" && !db.trace.inTheMiddle, err
 }
 
 // resume goes on where Park left off, if the files tell that nothing happened

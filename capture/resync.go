@@ -43,15 +43,22 @@ func (c *Capturer) resync(ctx context.Context, reason string) error {
 	}
 	c.compared(reason, im.pages, diff.n)
 	if diff.d == nil {
-		c.cur.caught(im)
+		c.caught(im)
 		return nil
 	}
 	c.opts.Metrics.pages.Add(float64(diff.n))
 	err = c.commit(diff.d, diff.total, im.mark, func(pos ltx.Pos) error { return c.st.applyDraft(diff.d, pos) })
 	if err == nil {
-		c.cur.caught(im)
+		c.caught(im)
 	}
 	return err
+}
+
+// caught records that everything in the image is captured.
+func (c *Capturer) caught(im *image) {
+	c.cur.moved(im.mark)
+	c.cur.db.seen = im.glance
+	c.plan.doubt = ""
 }
 
 // compared tells of a comparison: of one that is out of the ordinary everybody.

@@ -94,7 +94,7 @@ func (c *Capturer) adopt(ctx context.Context, im *image, tip Tip) (bool, error) 
 		return false, sums.Reset()
 	}
 	c.opts.Log.Info("database equals the replica", "txid", tip.Pos.TXID.String())
-	c.cur.caught(im)
+	c.caught(im)
 	return true, sums.Commit(tip.Pos, c.cur.db.pageSize, im.pages)
 }
 
@@ -133,7 +133,7 @@ func (c *Capturer) base(ctx context.Context, im *image, after ltx.Pos) error {
 	c.opts.Metrics.pages.Add(float64(im.pages))
 	err = c.commit(d, total, im.mark, func(pos ltx.Pos) error { return sums.Commit(pos, size, im.pages) })
 	if err == nil {
-		c.cur.caught(im)
+		c.caught(im)
 	}
 	return err
 }
