@@ -105,6 +105,41 @@ func TestASnapshotReachesOverAHoleThatNothingFills(t *testing.T) {
 	}
 }
 
+func TestAFileThatGoesUnseenIsAHoleToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorking(t, noSnapshots)
+		w.write(1)
+		w.run(func() {
+			w.commits(5)
+			w.remove(w.list(0)[3]) // TXID 5, known to be there
+			w.commits(60)
+		})
+		if got := w.list(9); len(got) != 2 {
+			t.Errorf("snapshots are %s", names(got))
+		}
+		if strings.Count(w.log.String(), "level=WARN") != 1 {
+			t.Errorf("logged %s", w.log.String())
+		}
+		w.restored(0)
+	})
+}
+
+func TestAFileThatNobodyToldOfIsNoHole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorking(t, noSnapshots)
+		w.write(1)
+		w.run(func() {
+			w.commits(5)
+			w.write(1)
+			w.commits(20)
+		})
+		if w.log.Len() > 0 || len(w.list(9)) != 1 {
+			t.Errorf("snapshots are %s, logged %s", names(w.list(9)), w.log.String())
+		}
+		w.checkLevel1(2, 20)
+	})
+}
+
 func TestWithoutSnapshotsAHoleIsSaidOnceAndCostsNoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorking(t, func(o *compaction.Options) { o.Snapshotter = nil })

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,10 @@ func TestReadsThatBreakOrShowTooLittleAreRepeated(t *testing.T) {
 		"cut short":            {{Op: storagetest.Get, Times: 8, Effect: storagetest.CutBody, Bytes: 50}},
 		"many errors":          {{Op: storagetest.Get, Times: 30, Keys: "ltx/0/*"}},
 		"an error a few bytes": {{Op: storagetest.Get, Times: 40, Effect: storagetest.CutBody, Bytes: 16 << 10, Keys: "ltx/0/*8.ltx"}},
+		"errors between pieces": slices.Repeat([]storagetest.Fault{
+			{Op: storagetest.Get, Times: 2, Effect: storagetest.CutBody, Bytes: 16 << 10, Keys: "ltx/0/*8.ltx"},
+			{Op: storagetest.Get, Times: 4, Keys: "ltx/0/*8.ltx"},
+		}, 10),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHistory(t)
