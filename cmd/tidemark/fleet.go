@@ -176,6 +176,13 @@ func (f *fleet) all() []*slot {
 	return slots
 }
 
+// isScarce tells whether there are more databases than may be open.
+func (f *fleet) isScarce() bool {
+	f.shared.mu.Lock()
+	defer f.shared.mu.Unlock()
+	return len(f.shared.slots) > f.limit
+}
+
 // announce wakes those that wait for a change of the databases.
 func (f *fleet) announce() {
 	f.shared.mu.Lock()

@@ -21,6 +21,10 @@ const (
 	calm = 350 * time.Millisecond
 	// share is how long one that never is quiet may go on while others wait.
 	share = 2 * time.Second
+	// idleFor is after how long a database is left that nobody wrote to, where
+	// not all can stay open: a parked one costs less, and its application is
+	// alone with it.
+	idleFor = 15 * time.Second
 	// parkTries is how often it is tried to park one that was written to a
 	// moment ago: the next write would leave no trace yet.
 	parkTries = 4
@@ -140,6 +144,8 @@ func (s *slot) keep(ctx context.Context, d *replicated, t *turns.Turn) (conditio
 	s.mu.Lock()
 	poke, gone := s.poke, s.gone
 	s.mu.Unlock()
+	rest := time.NewTicker(idleFor)
+	defer rest.Stop()
 	for !gone {
 		if t.Wanted() {
 			if left, err := s.yield(ctx, d, t); left != opening {
@@ -153,6 +159,10 @@ func (s *slot) keep(ctx context.Context, d *replicated, t *turns.Turn) (conditio
 			return s.finish(ctx, d, t)
 		case <-poke:
 			gone = true
+		case <-rest.C:
+			if s.folder.fleet.isScarce() && d.idleFor() > idleFor {
+				return quiet, nil
+			}
 		case <-t.Asked():
 		}
 		gone = gone || s.isGone()

@@ -58,6 +58,17 @@ func (d *replicated) condition(active bool) (condition, error) {
 	return quiet, nil
 }
 
+// idleFor is how long nothing was captured and all has been on the replica; 0
+// if it is not.
+func (d *replicated) idleFor() time.Duration {
+	if c, _ := d.condition(true); c != quiet {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Since(d.parts.capturer.Status().CapturedAt)
+}
+
 // uploaded is the newest position that is known to be on the replica.
 func (d *replicated) uploaded(p *parts) ltx.Pos {
 	there := p.uploader.Status().Pos
