@@ -39,7 +39,10 @@ type Capturer struct {
 type Options struct {
 	// Tip says what the replica proves. It is asked when the database is
 	// opened, again and again until it gives an answer.
-	Tip     func(context.Context) (Tip, error)
+	Tip func(context.Context) (Tip, error)
+	// History is asked when the database does not continue the replica; nil:
+	// such a database is captured in full.
+	History History
 	Log     *slog.Logger
 	Metrics *Metrics
 	// Watcher reports file events; it must run. Nil: the Capturer has its own.

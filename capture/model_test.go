@@ -30,6 +30,8 @@ type model struct {
 	tip   capture.Tip
 	files []ltx.FileInfo
 	pages int // in all files
+	// applied, if not nil, is told of each file and its pages.
+	applied func(ltx.TXID, []uint32)
 }
 
 func newModel(t *testing.T) *model {
@@ -72,10 +74,12 @@ func (m *model) apply(f capture.File) {
 	}
 	h := dec.Header()
 	m.continues(f, h)
+	var pages []uint32
 	for p, err := range dec.Pages() {
 		if err != nil {
 			m.t.Fatal(err)
 		}
+		pages = append(pages, p.Pgno)
 		if _, err := m.file.WriteAt(p.Data, int64(p.Pgno-1)*int64(h.PageSize)); err != nil {
 			m.t.Fatal(err)
 		}
@@ -93,6 +97,9 @@ func (m *model) apply(f capture.File) {
 		m.t.Fatalf("file says position %v, spool says %v", m.tip.Pos, f.Pos)
 	}
 	m.files = append(m.files, f.Info)
+	if m.applied != nil {
+		m.applied(h.MaxTXID, pages)
+	}
 }
 
 func (m *model) continues(f capture.File, h ltx.Header) {

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/tidemark-io/tidemark/ltx"
@@ -34,6 +35,7 @@ func (c *Capturer) settle(ctx context.Context, reason string) (err error) {
 		return c.resync(ctx, reason)
 	}
 	tip := *c.plan.tip
+	c.st.spool.notBefore(tip.At)
 	if why := c.st.doubts(tip); why != "" {
 		if tip.Pos.TXID != 0 {
 			c.opts.Log.Warn("local state does not continue the replica", "reason", why)
@@ -50,9 +52,14 @@ func (c *Capturer) settle(ctx context.Context, reason string) (err error) {
 	return nil
 }
 
-// restart drops the local state. A database that equals the replica needs no
-// upload; any other gets a new base behind the tip.
+// restart settles a database whose local state does not continue the replica.
+// One that equals the replica needs no upload, one that is at an older point of
+// its history only what changed since; any other gets a new base behind the
+// tip.
 func (c *Capturer) restart(ctx context.Context, tip Tip) error {
+	if done, err := c.revertState(ctx, tip); done || err != nil {
+		return err
+	}
 	if err := c.st.forget(); err != nil {
 		return err
 	}
@@ -60,10 +67,9 @@ func (c *Capturer) restart(ctx context.Context, tip Tip) error {
 	if err != nil {
 		return err
 	}
-	comparable := tip.Pos.PostApplyChecksum != 0 && tip.PageSize == c.cur.db.pageSize && tip.Pages == im.pages
-	if comparable {
-		same, err := c.adopt(ctx, im, tip)
-		if same || err != nil {
+	if tip.Pos.PostApplyChecksum != 0 && tip.PageSize == c.cur.db.pageSize {
+		settled, err := c.adopt(ctx, im, tip)
+		if settled || err != nil {
 			return err
 		}
 	}
@@ -74,28 +80,39 @@ func (c *Capturer) restart(ctx context.Context, tip Tip) error {
 	return c.base(ctx, im, after)
 }
 
-// adopt takes the database for the replica's newest position if their
-// checksums agree.
+// adopt takes the database for the replica's newest position, or an older one,
+// if their checksums agree.
 func (c *Capturer) adopt(ctx context.Context, im *image, tip Tip) (bool, error) {
+	if tip.Pages != im.pages && c.opts.History == nil {
+		return false, nil
+	}
 	sums := c.st.sums
 	if err := sums.Begin(); err != nil {
 		return false, err
 	}
-	total := ltx.ChecksumFlag
+	pos := ltx.Pos{TXID: tip.Pos.TXID, PostApplyChecksum: ltx.ChecksumFlag}
 	err := im.each(ctx, func(pgno uint32, page []byte) error {
 		sum := ltx.ChecksumPage(pgno, page)
-		total = ltx.ChecksumFlag | (total ^ sum)
+		pos.PostApplyChecksum = ltx.ChecksumFlag | (pos.PostApplyChecksum ^ sum)
 		return sums.Set(pgno, sum)
 	})
 	if err != nil {
 		return false, err
 	}
-	if total != tip.Pos.PostApplyChecksum {
-		return false, sums.Reset()
+	if pos != tip.Pos {
+		if pos.TXID, err = c.find(ctx, pos.PostApplyChecksum); err != nil || pos.TXID == 0 {
+			return false, errors.Join(err, sums.Reset())
+		}
+	}
+	if err := sums.Commit(pos, c.cur.db.pageSize, im.pages); err != nil {
+		return false, err
+	}
+	if pos != tip.Pos {
+		return true, c.revert(ctx, im, tip)
 	}
 	c.opts.Log.Info("database equals the replica", "txid", tip.Pos.TXID.String())
 	c.caught(im)
-	return true, sums.Commit(tip.Pos, c.cur.db.pageSize, im.pages)
+	return true, nil
 }
 
 // base captures a full copy behind the position after. It is the next level-0

@@ -58,9 +58,7 @@ func (c *Capturer) view(ctx context.Context) (*view, error) {
 	if err = errors.Join(err, c.st.noteSums()); err != nil {
 		return nil, err
 	}
-	if v.at = c.Status().CapturedAt; v.at.IsZero() {
-		v.at = time.Now()
-	}
+	v.at = c.st.spool.newest()
 	v.db.views.Add(1)
 	return v, nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tidemark-io/tidemark/ltx"
 )
@@ -33,6 +34,8 @@ type Spool struct {
 	ready bool // files are handed out
 	lost  bool // files[0] was handed out before the directory was lost
 	bad   bool // a file is not what was put there
+
+	latest int64 // newest timestamp of a file, in milliseconds
 }
 
 type spooled struct {
@@ -131,6 +134,34 @@ func (s *Spool) add(d *draft) (ltx.Pos, error) {
 	s.files = append(s.files, f)
 	s.fresh = true
 	return f.Pos, nil
+}
+
+// notBefore makes the timestamps of files go on from t: time in the replica
+// never runs backwards, whatever the clock does.
+func (s *Spool) notBefore(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !t.IsZero() {
+		s.latest = max(s.latest, t.UnixMilli())
+	}
+}
+
+// timestamp is that of a file that is begun now.
+func (s *Spool) timestamp() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latest = max(s.latest, time.Now().UnixMilli())
+	return s.latest
+}
+
+// newest is the time of the newest file, or later.
+func (s *Spool) newest() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.latest == 0 {
+		return time.Now()
+	}
+	return time.UnixMilli(s.latest)
 }
 
 // open begins to hand out files.

@@ -48,6 +48,9 @@ func openSpool(dir string) (s *Spool, dropped []string, err error) {
 		}
 	}
 	s.files = found[:n]
+	for _, f := range s.files {
+		s.notBefore(f.Info.ModTime)
+	}
 	if n > 0 {
 		// Whether its upload had begun is not known.
 		s.taken = true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/tidemark-io/tidemark/ltx"
 )
@@ -14,6 +15,7 @@ import (
 type Tip struct {
 	Pos             ltx.Pos
 	PageSize, Pages uint32
+	At              time.Time // of its newest commit; zero: unknown
 }
 
 // state is what the state directory holds.

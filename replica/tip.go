@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,6 +26,7 @@ type Tip struct {
 	PageSize uint32
 	Commit   uint32 // size of the database in pages
 	Info     ltx.FileInfo
+	At       time.Time // of its last commit, as its header says
 }
 
 // Tip returns the newest state over all levels. It takes one listing and, where
@@ -79,7 +81,7 @@ func (r *Replica) tipOf(ctx context.Context, candidates []ltx.FileInfo) (Tip, er
 		if err == nil {
 			return Tip{
 				Pos:      ltx.Pos{TXID: f.Max, PostApplyChecksum: t.PostApplyChecksum},
-				PageSize: h.PageSize, Commit: h.Commit, Info: f,
+				PageSize: h.PageSize, Commit: h.Commit, Info: f, At: time.UnixMilli(h.Timestamp),
 			}, nil
 		}
 		errs = append(errs, err)

@@ -35,7 +35,7 @@ func (r *remote) askTip(ctx context.Context) (capture.Tip, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tip = tip
-	return capture.Tip{Pos: tip.Pos, PageSize: tip.PageSize, Pages: tip.Commit}, nil
+	return capture.Tip{Pos: tip.Pos, PageSize: tip.PageSize, Pages: tip.Commit, At: tip.At}, nil
 }
 
 func (r *remote) lastTip() replica.Tip {
