@@ -2,6 +2,7 @@ package capture_test
 
 import (
 	"context"
+	"io"
 	"iter"
 	"log/slog"
 	"maps"
@@ -64,12 +65,15 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
+// comeback is a database that is brought back to an older point.
+type comeback struct {
+	state bool     // the state directory comes back with it
+	later []string // what follows the point that it is brought back to
+	since []string // what the application does before we look
+}
+
 func TestADatabaseBroughtBackToAnOlderPointGoesOnFromThere(t *testing.T) {
-	for name, c := range map[string]struct {
-		state bool     // the state directory came back with it
-		later []string // what followed the point that it is brought back to
-		since []string // what the application did before we look
-	}{
+	for name, c := range map[string]comeback{
 		"the database alone":          {false, []string{"UPDATE t SET x = 1 WHERE rowid < 10"}, nil},
 		"with its state":              {true, []string{"UPDATE t SET x = 1 WHERE rowid < 10"}, nil},
 		"with its state, and used":    {true, []string{"UPDATE t SET x = 1 WHERE rowid < 10"}, []string{"INSERT INTO t VALUES(9)"}},
@@ -77,61 +81,69 @@ func TestADatabaseBroughtBackToAnOlderPointGoesOnFromThere(t *testing.T) {
 		"from before it shrank":       {false, []string{"DELETE FROM t WHERE rowid > 100", "VACUUM"}, nil},
 		"state from before it shrank": {true, []string{"DELETE FROM t WHERE rowid > 100", "VACUUM"}, []string{"INSERT INTO t VALUES(9)"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			dir, old := filepath.Join(t.TempDir(), "live"), filepath.Join(t.TempDir(), "old")
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join(dir, "app.db")
-			db := testdb.Create(t, path, testdb.Options{})
-			testdb.Exec(t, db, "CREATE TABLE t(x)", fill, "PRAGMA wal_checkpoint(TRUNCATE)")
-			m := newModel(t)
-			h := remembering(m)
-			begin := func() *capture.Capturer {
-				c, err := capture.New(path, capture.DefaultConfig(), capture.Options{Tip: m.Tip, History: h, Log: slog.New(slog.DiscardHandler)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				step(t, c)
-				m.drain(c.Spool())
-				return c
-			}
-			shut(t, begin())
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			copyTree(t, dir, old)
-			db = testdb.Open(t, path)
-			first := begin()
-			for _, q := range c.later {
-				testdb.Exec(t, db, q)
-				step(t, first)
-				m.drain(first.Spool())
-			}
-			shut(t, first)
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			copyTree(t, old, dir)
-			if !c.state {
-				if err := os.RemoveAll(capture.StateDir(path)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			db = testdb.Open(t, path)
-			testdb.Exec(t, db, c.since...)
-			tip, pages := m.tip.Pos.TXID, m.pages
-			again := begin()
-			if m.tip.Pos.TXID != tip+1 {
-				t.Errorf("went on from TXID %s with %s", tip, m.tip.Pos.TXID)
-			}
-			if n := m.pages - pages; len(c.later) == 1 && n >= int(m.tip.Pages) {
-				t.Errorf("%d of %d pages uploaded", n, m.tip.Pages)
-			}
-			testdb.Exec(t, db, "INSERT INTO t VALUES(10)")
-			step(t, again)
-			m.drain(again.Spool())
-			m.endsEqual(again, db, path)
-		})
+		t.Run(name, c.test)
+	}
+}
+
+func (c comeback) test(t *testing.T) {
+	dir, old := filepath.Join(t.TempDir(), "live"), filepath.Join(t.TempDir(), "old")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "app.db")
+	db := testdb.Create(t, path, testdb.Options{})
+	testdb.Exec(t, db, "CREATE TABLE t(x)", fill, "PRAGMA wal_checkpoint(TRUNCATE)")
+	closed(t, db)
+	m := newModel(t)
+	h := remembering(m)
+	shut(t, reverting(t, path, m, h))
+	copyTree(t, dir, old)
+	db = testdb.Open(t, path)
+	first := reverting(t, path, m, h)
+	for _, q := range c.later {
+		testdb.Exec(t, db, q)
+		step(t, first)
+		m.drain(first.Spool())
+	}
+	shut(t, first)
+	closed(t, db)
+	copyTree(t, old, dir)
+	if !c.state {
+		if err := os.RemoveAll(capture.StateDir(path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db = testdb.Open(t, path)
+	testdb.Exec(t, db, c.since...)
+	tip, pages := m.tip.Pos.TXID, m.pages
+	again := reverting(t, path, m, h)
+	if m.tip.Pos.TXID != tip+1 {
+		t.Errorf("went on from TXID %s with %s", tip, m.tip.Pos.TXID)
+	}
+	if n := m.pages - pages; len(c.later) == 1 && n >= int(m.tip.Pages) {
+		t.Errorf("%d of %d pages uploaded", n, m.tip.Pages)
+	}
+	testdb.Exec(t, db, "INSERT INTO t VALUES(10)")
+	step(t, again)
+	m.drain(again.Spool())
+	m.endsEqual(again, db, path)
+}
+
+// reverting is a capturer that knows the history, after its first step.
+func reverting(t *testing.T, path string, m *model, h *history) *capture.Capturer {
+	t.Helper()
+	c, err := capture.New(path, capture.DefaultConfig(), capture.Options{Tip: m.Tip, History: h, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step(t, c)
+	m.drain(c.Spool())
+	return c
+}
+
+func closed(t *testing.T, db io.Closer) {
+	t.Helper()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
