@@ -13,6 +13,7 @@ type alarm struct {
 	mu    sync.Mutex
 	at    time.Time // zero: not set
 	timer *time.Timer
+	busy  bool // the loop has something to do, or failed at it
 }
 
 func newAlarm() *alarm { return &alarm{wake: make(chan struct{}, 1)} }
@@ -34,17 +35,46 @@ func (a *alarm) set(t time.Time) {
 
 // ring wakes the loop now.
 func (a *alarm) ring() {
-	a.clear()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stop()
+	a.busy = true
 	select {
 	case a.wake <- struct{}{}:
 	default:
 	}
 }
 
+// begin says that a loop starts, whose first step comes without being woken.
+func (a *alarm) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.busy = true
+}
+
+// done says that the loop has done what it was woken for.
+func (a *alarm) done() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.busy = len(a.wake) > 0
+}
+
+// idle tells that the loop neither has anything to do nor will have, unless
+// something is told.
+func (a *alarm) idle() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.busy && a.at.IsZero()
+}
+
 // clear takes back what was set.
 func (a *alarm) clear() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.stop()
+}
+
+func (a *alarm) stop() {
 	if a.timer != nil {
 		a.timer.Stop()
 	}

@@ -43,8 +43,10 @@ type survey struct {
 func look(files []ltx.FileInfo, c Config, confirmed ltx.TXID, now time.Time) *survey {
 	s := &survey{config: c, confirmed: confirmed, now: now}
 	s.sort(files)
-	for _, level := range c.Levels[1:] {
-		s.level(level)
+	for _, level := range c.Levels {
+		if level.Level > 0 {
+			s.level(level)
+		}
 	}
 	s.snapshot()
 	return s
@@ -99,23 +101,23 @@ func (s *survey) level(l Level) {
 		}
 		end := bucketEnd(f.ModTime, l.Interval)
 		if !g.takes(f, end, s.config.Slice) {
-			if !s.close(l.Level, g) {
+			if !s.close(l, g) {
 				return
 			}
 			g = group{end: g.end}
 		}
 		g.add(f, end)
 	}
-	s.close(l.Level, g)
+	s.close(l, g)
 }
 
 // close makes a job of a group, if it is due. If not, nothing after it is.
-func (s *survey) close(level int, g group) bool {
+func (s *survey) close(l Level, g group) bool {
 	if len(g.files) == 0 {
 		return true
 	}
 	if s.now.Before(g.end) {
-		if at := settled(g.end, s.config.Levels[level].Interval); s.next.IsZero() || at.Before(s.next) {
+		if at := settled(g.end, l.Interval); s.next.IsZero() || at.Before(s.next) {
 			s.next = at
 		}
 		return false
@@ -123,7 +125,7 @@ func (s *survey) close(level int, g group) bool {
 	if g.max > s.confirmed {
 		return false
 	}
-	s.jobs = append(s.jobs, Job{Level: level, Sources: g.files})
+	s.jobs = append(s.jobs, Job{Level: l.Level, Sources: g.files})
 	return true
 }
 

@@ -171,3 +171,13 @@ func TestABacklogIsCutIntoSlices(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
+
+func TestSettingsThatWereNotCheckedDoNoHarm(t *testing.T) {
+	files := with(raw(2, 9, 1), base(1))
+	if jobs, holes := compaction.Due(files, compaction.Config{}, all, at(30)); len(filterJobs(jobs)) != 0 || len(holes) != 0 {
+		t.Errorf("got %s", show(jobs, holes))
+	}
+	if expired := compaction.Expired(nil, compaction.Retention{}, 0, noon()); len(expired) != 0 {
+		t.Errorf("got %s", names(expired))
+	}
+}

@@ -105,6 +105,23 @@ func TestASnapshotReachesOverAHoleThatNothingFills(t *testing.T) {
 	}
 }
 
+func TestAHoleThatStaysAfterFillingIsLeftToASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refills := 0
+		w := newWorking(t, noSnapshots)
+		w.options.Refill = func(context.Context, compaction.Hole) error { refills++; return nil }
+		w.restart()
+		w.commits(8)
+		w.remove(w.list(0)[3])
+		w.restart()
+		w.run(func() { w.commits(60) })
+		if n := w.warnings(); n != 2 || refills != 1 || len(w.list(9)) != 2 {
+			t.Errorf("filled %d times, snapshots are %s, logged %s", refills, names(w.list(9)), w.log.String())
+		}
+		w.restored(0)
+	})
+}
+
 func TestAFileThatGoesUnseenIsAHoleToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorking(t, noSnapshots)

@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -21,15 +22,16 @@ type Options struct {
 	Config      Config
 	Snapshotter Snapshotter // nil: no snapshots are made
 	Local       Local       // nil: all sources are read from the bucket
-	// Refill, if not nil, stores the files of a hole again that are still here.
-	// Those that it stored are to be told to Uploaded. On an error the hole is
-	// left to a snapshot.
+	// Refill, if not nil, stores the files of a hole again that are still here;
+	// they need not be told to Uploaded. On an error, or if the hole stays, it
+	// is left to a snapshot.
 	Refill func(context.Context, Hole) error
 	// Confirmed returns the highest confirmed TXID, and Wake is called when it
 	// has moved. Nil: all that is uploaded is confirmed.
 	Confirmed func() ltx.TXID
 	Gate      *replica.Gate       // shared with the reads of this process
 	Turns     *semaphore.Weighted // shared by the databases of a process: one for each that may work at a time
+	Metrics   *Metrics            // nil: none that anybody sees
 	Log       *slog.Logger
 }
 
@@ -57,7 +59,7 @@ type alarms struct{ merge, snapshot, expire *alarm }
 
 // state is what the loops of a Worker tell each other.
 type state struct {
-	holes        map[Hole]bool // those that were dealt with
+	holes        map[Hole]stage
 	moved        chan struct{} // closed at the next news
 	wanted       bool          // a snapshot, whether it is due or not
 	snapshotDue  time.Time     // of the next change
@@ -73,13 +75,16 @@ func NewWorker(b storage.Bucket, r *replica.Replica, s *scratch.Space, o Options
 	if o.Gate == nil {
 		o.Gate = &replica.Gate{}
 	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(nil)
+	}
 	return &Worker{
 		options: o, inventory: newInventory(r),
 		merger:   NewMerger(b, r, s, MergerOptions{Local: o.Local, Gate: o.Gate, Log: o.Log}),
 		retainer: NewRetainer(b, r, o.Gate, o.Config.Retention),
 		alarms:   alarms{newAlarm(), newAlarm(), newAlarm()},
 		merging:  make(chan struct{}, 1), taking: make(chan struct{}, 1),
-		state: state{holes: map[Hole]bool{}, moved: make(chan struct{})},
+		state: state{holes: map[Hole]stage{}, moved: make(chan struct{})},
 	}
 }
 
@@ -88,9 +93,16 @@ func (w *Worker) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	start := func(name string, a *alarm, o loop.Options, step func(context.Context) error) {
 		o.Name, o.Wake, o.Log = name, a.wake, w.options.Log
+		a.begin()
 		g.Go(func() error {
 			defer a.clear()
-			return loop.Run(ctx, o, func(ctx context.Context) error { return fatal(step(ctx)) })
+			return loop.Run(ctx, o, func(ctx context.Context) error {
+				if err := step(ctx); err != nil {
+					return fatal(err)
+				}
+				a.done()
+				return nil
+			})
 		})
 	}
 	start("merge", w.alarms.merge, loop.Options{MinBackoff: time.Second, MaxBackoff: 5 * time.Minute}, w.Merge)
@@ -101,6 +113,20 @@ func (w *Worker) Run(ctx context.Context) error {
 		start("retention", w.alarms.expire, loop.Options{MinBackoff: time.Minute, MaxBackoff: time.Hour}, w.Expire)
 	}
 	return g.Wait()
+}
+
+// Idle tells that a running worker has nothing to do, now or later, unless it is
+// told of something. It may then be stopped until the database changes.
+func (w *Worker) Idle() bool {
+	return w.alarms.merge.idle() && w.alarms.snapshot.idle() && w.alarms.expire.idle()
+}
+
+// fatal ends the loop when this process must not write any more.
+func fatal(err error) error {
+	if errors.Is(err, replica.ErrFenced) {
+		return loop.Fatal(err)
+	}
+	return err
 }
 
 // Uploaded tells of a file that was just stored, with the time that the bucket
@@ -185,4 +211,19 @@ func hold(ctx context.Context, place chan struct{}) (done func(), err error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// moves returns what is closed at the next news.
+func (w *Worker) moves() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.moved
+}
+
+// move lets those go on who wait for news.
+func (w *Worker) move() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.state.moved)
+	w.state.moved = make(chan struct{})
 }

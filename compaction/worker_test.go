@@ -101,11 +101,14 @@ func TestAWorkerCompactsWhileThingsChangeAndThenRests(t *testing.T) {
 			for txid := w.pos.TXID - 19; txid <= w.pos.TXID; txid++ {
 				w.restored(txid)
 			}
+			if w.Idle() {
+				t.Error("idle while files wait for their bucket")
+			}
 			<-time.After(time.Hour)
 			calls := w.calls()
 			<-time.After(1000 * time.Hour)
-			if n := w.calls() - calls; n != 0 {
-				t.Errorf("%d requests while idle", n)
+			if n := w.calls() - calls; n != 0 || !w.Idle() {
+				t.Errorf("%d requests while idle (%v)", n, w.Idle())
 			}
 		})
 		w.restored(0)

@@ -2,11 +2,61 @@ package compaction
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/tidemark-io/tidemark/ltx"
 )
+
+// snapshot makes one if it is due or wanted.
+func (w *Worker) snapshot(ctx context.Context) error {
+	files, err := w.inventory.load(ctx)
+	if err != nil {
+		return err
+	}
+	s := look(files, w.options.Config, w.confirmed(), time.Now())
+	w.mu.Lock()
+	w.state.snapshotDue = s.snapshotDue
+	wanted := w.state.wanted
+	w.mu.Unlock()
+	if !wanted && !slices.ContainsFunc(s.jobs, Job.Snapshot) {
+		w.alarms.snapshot.set(s.snapshotNext)
+		return nil
+	}
+	if _, err := w.Snapshot(ctx); err != nil {
+		w.inventory.forget()
+		return err
+	}
+	return nil
+}
+
+// Snapshot makes one now and returns its file. If nothing is newer than the
+// newest snapshot, it is that one.
+func (w *Worker) Snapshot(ctx context.Context) (ltx.FileInfo, error) {
+	done, err := hold(ctx, w.taking)
+	if err != nil {
+		return ltx.FileInfo{}, err
+	}
+	defer done()
+	files, err := w.inventory.load(ctx)
+	if err != nil {
+		return ltx.FileInfo{}, err
+	}
+	if f, ok := upToDate(files); ok {
+		w.took()
+		return f, nil
+	}
+	f, err := w.take(ctx)
+	if err != nil {
+		return ltx.FileInfo{}, fmt.Errorf("snapshot: %w", err)
+	}
+	w.options.Metrics.snapshot(f)
+	w.inventory.add(f)
+	w.took()
+	w.news(f)
+	return f, nil
+}
 
 // upToDate returns the newest snapshot, if nothing but claims is newer.
 func upToDate(files []ltx.FileInfo) (newest ltx.FileInfo, ok bool) {
@@ -75,69 +125,4 @@ func (w *Worker) untilConfirmed(ctx context.Context, txid ltx.TXID) error {
 		case <-moved:
 		}
 	}
-}
-
-// moves returns what is closed at the next news.
-func (w *Worker) moves() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.state.moved
-}
-
-// move lets those go on who wait for news.
-func (w *Worker) move() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	close(w.state.moved)
-	w.state.moved = make(chan struct{})
-}
-
-// Expire deletes what has expired by a fresh listing. It is the step of Run,
-// and may be called beside it. Before the first upload it does nothing, because
-// only that shows what time it is by the clock of the bucket.
-func (w *Worker) Expire(ctx context.Context) error {
-	r := w.options.Config.Retention
-	now, known := w.inventory.now()
-	if !known {
-		return nil
-	}
-	files, err := w.inventory.load(ctx)
-	if err != nil {
-		return err
-	}
-	if len(Expired(files, r, w.confirmed(), now)) > 0 {
-		if files, err = w.inventory.list(ctx); err != nil {
-			return err
-		}
-		expired, err := w.retainer.Expire(ctx, files, w.confirmed(), now)
-		if err != nil {
-			w.inventory.forget()
-			return err
-		}
-		w.inventory.remove(expired)
-		w.options.Log.Debug("expired files deleted", "files", len(expired))
-	}
-	w.mu.Lock()
-	w.state.lastDeletion = time.Now()
-	w.mu.Unlock()
-	if next := nextExpiry(files, r, now); !next.IsZero() {
-		w.alarms.expire.set(time.Now().Add(next.Sub(now)))
-	}
-	return nil
-}
-
-// nextExpiry is when files get old enough for something to expire, the next
-// pause excepted; zero if nothing gets older any more.
-func nextExpiry(files []ltx.FileInfo, r Retention, now time.Time) (next time.Time) {
-	for _, f := range files {
-		for _, age := range []time.Duration{r.Level0, r.Window} {
-			if t := f.ModTime.Add(age); t.After(now) && (next.IsZero() || t.Before(next)) {
-				next = t
-			}
-		}
-	}
-	if next.IsZero() {
-		return next
-	}
-	return later(next, now.Add(r.pause()))
 }

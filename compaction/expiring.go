@@ -1,0 +1,59 @@
+package compaction
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidemark-io/tidemark/ltx"
+)
+
+// Expire deletes what has expired by a fresh listing. It is the step of Run,
+// and may be called beside it. Before the first upload it does nothing, because
+// only that shows what time it is by the clock of the bucket.
+func (w *Worker) Expire(ctx context.Context) error {
+	r := w.options.Config.Retention
+	now, known := w.inventory.now()
+	if !known {
+		return nil
+	}
+	files, err := w.inventory.load(ctx)
+	if err != nil {
+		return err
+	}
+	if len(Expired(files, r, w.confirmed(), now)) > 0 {
+		if files, err = w.inventory.list(ctx); err != nil {
+			return err
+		}
+		expired, err := w.retainer.Expire(ctx, files, w.confirmed(), now)
+		if err != nil {
+			w.inventory.forget()
+			return err
+		}
+		w.options.Metrics.deleted(expired)
+		w.inventory.remove(expired)
+		w.options.Log.Debug("expired files deleted", "files", len(expired))
+	}
+	w.mu.Lock()
+	w.state.lastDeletion = time.Now()
+	w.mu.Unlock()
+	if next := nextExpiry(files, r, now); !next.IsZero() {
+		w.alarms.expire.set(time.Now().Add(next.Sub(now)))
+	}
+	return nil
+}
+
+// nextExpiry is when files get old enough for something to expire, the next
+// pause excepted; zero if nothing gets older any more.
+func nextExpiry(files []ltx.FileInfo, r Retention, now time.Time) (next time.Time) {
+	for _, f := range files {
+		for _, age := range []time.Duration{r.Level0, r.Window} {
+			if t := f.ModTime.Add(age); t.After(now) && (next.IsZero() || t.Before(next)) {
+				next = t
+			}
+		}
+	}
+	if next.IsZero() {
+		return next
+	}
+	return later(next, now.Add(r.pause()))
+}
