@@ -68,13 +68,22 @@ func (d Database) member(rel string) (Database, error) {
 	return d, nil
 }
 
-// where is the place of the replica, for the log.
+// where is the place of a valid replica, for the log.
 func (r Replica) where() string {
 	l, err := r.locate()
 	if err != nil {
 		return withoutQuery(r.URL)
 	}
 	return l.String()
+}
+
+// key tells the places of valid replicas apart.
+func (r Replica) key() string {
+	l, err := r.locate()
+	if err != nil {
+		return withoutQuery(r.URL)
+	}
+	return l.key()
 }
 
 // finds tells whether a file at an absolute path would be found in the

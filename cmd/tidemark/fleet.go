@@ -59,6 +59,7 @@ func newFleet(cfg Config, b *buckets, w *capture.Watcher, log *slog.Logger) *fle
 		}
 		if d.Dir == "" {
 			f.listed[d.Path] = struct{}{}
+			f.shared.places[d.Replica.key()] = d.Path
 		}
 	}
 	for _, d := range cfg.Databases {
@@ -165,6 +166,13 @@ func (f *fleet) round() time.Duration {
 		}
 	}
 	return max(least, dutyPause)
+}
+
+// slot returns the database at path; nil: it is none of these.
+func (f *fleet) slot(path string) *slot {
+	f.shared.mu.Lock()
+	defer f.shared.mu.Unlock()
+	return f.shared.slots[path]
 }
 
 // all returns the databases in order of their paths.

@@ -125,13 +125,16 @@ func (d *folder) InUse(path string, info fs.FileInfo) bool {
 		d.warn(path, "database is listed by path too, only that entry is used")
 		return true
 	}
-	d.fleet.shared.mu.Lock()
-	s := d.fleet.shared.slots[path]
-	d.fleet.shared.mu.Unlock()
-	if s != nil {
-		if s.folder != d {
-			d.warn(path, "database is found in two directories of the configuration, only the first one is used")
+	for _, other := range d.fleet.folders {
+		if other == d {
+			break
 		}
+		if _, ok := other.cfg.finds(path); ok {
+			d.warn(path, "database is found by two entries of the configuration, only the first one is used", "first", other.cfg.searched())
+			return true
+		}
+	}
+	if d.fleet.slot(path) != nil {
 		return true
 	}
 	if links(info) < 2 {
@@ -139,7 +142,7 @@ func (d *folder) InUse(path string, info fs.FileInfo) bool {
 	}
 	other := d.sameFile(info)
 	if other != "" {
-		d.warn(path, "file is a database under another name too, only that one is used: "+other)
+		d.warn(path, "file is a database under another name too, only that one is used", "other", other)
 	}
 	return other != ""
 }
@@ -187,7 +190,7 @@ func (d *folder) Add(path string) {
 }
 
 func (d *folder) add(path string) error {
-	s := &slot{folder: d, path: path}
+	s := &slot{folder: d, home: home{path: path}}
 	cfg, err := s.config()
 	if err != nil {
 		return err
@@ -196,13 +199,14 @@ func (d *folder) add(path string) error {
 	if err != nil {
 		return err
 	}
+	s.replica, s.key = place.String(), place.key()
 	f := d.fleet
 	f.shared.mu.Lock()
-	if other, taken := f.shared.places[place.key()]; taken {
+	if other, taken := f.shared.places[s.key]; taken {
 		f.shared.mu.Unlock()
 		return fmt.Errorf("its replica %s is that of %s; give each directory a prefix of its own", place, other)
 	}
-	f.shared.places[place.key()] = path
+	f.shared.places[s.key] = path
 	f.shared.slots[path] = s
 	s.member = f.line.Join(s)
 	f.shared.mu.Unlock()
@@ -213,9 +217,7 @@ func (d *folder) add(path string) error {
 
 // Remove implements discover.Sink.
 func (d *folder) Remove(path string) {
-	d.fleet.shared.mu.Lock()
-	s := d.fleet.shared.slots[path]
-	d.fleet.shared.mu.Unlock()
+	s := d.fleet.slot(path)
 	if s == nil || s.folder != d { // it was never taken
 		d.finder.Forget(path)
 		return
@@ -224,12 +226,12 @@ func (d *folder) Remove(path string) {
 }
 
 // remove ends what Remove began, once the database is closed.
-func (d *folder) remove(s *slot, place location) {
+func (d *folder) remove(s *slot) {
 	f := d.fleet
 	s.stop()
 	f.shared.mu.Lock()
 	delete(f.shared.slots, s.path)
-	delete(f.shared.places, place.key())
+	delete(f.shared.places, s.key)
 	delete(f.shared.events, s)
 	f.shared.mu.Unlock()
 	f.buckets.metrics.forget(s.path)

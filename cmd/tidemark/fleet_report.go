@@ -39,11 +39,9 @@ func (d *folder) report() (DatabaseReport, bool) {
 func (s *slot) Report() DatabaseReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := DatabaseReport{Path: s.path, State: stateStarting}
+	r := DatabaseReport{Path: s.path, Replica: s.replica, State: stateStarting}
 	if s.open != nil {
 		r = s.open.Report()
-	} else if cfg, err := s.config(); err == nil {
-		r.Replica = cfg.Replica.where()
 	}
 	if p := s.parked; p != nil {
 		r.Captured, r.SpoolFiles, r.State = position(p.Pos()), p.Waiting(), stateReplicating
@@ -78,18 +76,23 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// discreet is a log that passes on what is no trouble.
-type discreet struct{ slog.Handler }
+// discreet is a log that passes on no trouble while it is muted.
+type discreet struct {
+	slog.Handler
+	muted func() bool
+}
 
 // Enabled implements slog.Handler.
 func (h discreet) Enabled(ctx context.Context, level slog.Level) bool {
-	return level < slog.LevelWarn && h.Handler.Enabled(ctx, level)
+	return (level < slog.LevelWarn || !h.muted()) && h.Handler.Enabled(ctx, level)
 }
 
 // WithAttrs implements slog.Handler.
 func (h discreet) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return discreet{h.Handler.WithAttrs(attrs)}
+	return discreet{h.Handler.WithAttrs(attrs), h.muted}
 }
 
 // WithGroup implements slog.Handler.
-func (h discreet) WithGroup(name string) slog.Handler { return discreet{h.Handler.WithGroup(name)} }
+func (h discreet) WithGroup(name string) slog.Handler {
+	return discreet{h.Handler.WithGroup(name), h.muted}
+}

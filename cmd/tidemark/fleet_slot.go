@@ -16,7 +16,7 @@ import (
 // slot is one database of a fleet, open or parked.
 type slot struct {
 	folder *folder
-	path   string
+	home
 	member *turns.Member
 	stop   func() // of its events
 
@@ -28,6 +28,13 @@ type slot struct {
 	safe   bool            // a full copy is on the replica
 	done   bool            // it is finished
 	last   lastTurn
+}
+
+// home is where a database is.
+type home struct {
+	path    string
+	replica string
+	key     string // of its place
 }
 
 // lastTurn is what is remembered of the turns of a database.
@@ -47,6 +54,9 @@ type trouble struct {
 	err   error
 	since time.Time
 }
+
+// longestPause is between two turns of a database that cannot be used.
+const longestPause = 30 * time.Second
 
 // config is the configuration of the database.
 func (s *slot) config() (Database, error) {
@@ -146,11 +156,9 @@ func (s *slot) begin(ctx context.Context) (*replicated, error) {
 	}
 	f := s.folder.fleet
 	log := f.log
-	s.mu.Lock()
-	if s.last.trouble != nil { // it was told already
-		log = slog.New(discreet{log.Handler()})
+	if s.inTrouble() {
+		log = slog.New(discreet{log.Handler(), s.inTrouble})
 	}
-	s.mu.Unlock()
 	d, err := newReplicated(ctx, cfg, f.buckets, log)
 	if err != nil {
 		return nil, err
@@ -205,7 +213,22 @@ func (s *slot) note(err error) time.Duration {
 	}
 	s.last.trouble = &trouble{err, since}
 	s.last.failures++
-	return min(time.Second<<min(s.last.failures-1, 6), time.Minute)
+	return min(time.Second<<min(s.last.failures-1, 6), longestPause)
+}
+
+// inTrouble tells whether something was wrong at the end of the last turn, and
+// still is. It has been told then.
+func (s *slot) inTrouble() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last.trouble != nil
+}
+
+// complain tells of an error that nobody else does, once.
+func (s *slot) complain(err error) {
+	if !s.inTrouble() {
+		s.folder.log.Error("database is not replicated now, trying again", "db", s.path, "error", err)
+	}
 }
 
 // hasDirectory tells whether the directory of the database does: without it there is

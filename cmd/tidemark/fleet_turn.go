@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/turns"
 )
 
@@ -25,9 +23,6 @@ const (
 	// not all can stay open: a parked one costs less, and its application is
 	// alone with it.
 	idleFor = 15 * time.Second
-	// parkTries is how often it is tried to park one that was written to a
-	// moment ago: the next write would leave no trace yet.
-	parkTries = 4
 	// patient is how long files of a database that is gone are given.
 	patient = 30 * time.Second
 )
@@ -38,6 +33,10 @@ var errLeave = errors.New("others wait")
 // Turn implements turns.Work.
 func (s *slot) Turn(ctx context.Context, t *turns.Turn) turns.Next {
 	t.Look()
+	if s.isGone() && s.fenced() != nil {
+		s.dismiss()
+		return turns.Next{}
+	}
 	if s.idle() || s.isDone() {
 		s.finished(s.fenced())
 		return turns.Next{}
@@ -51,6 +50,7 @@ func (s *slot) Turn(ctx context.Context, t *turns.Turn) turns.Next {
 	started := time.Now()
 	d, err := s.begin(ctx)
 	if err != nil {
+		s.complain(err)
 		return turns.Next{After: s.note(err)}
 	}
 	left, err := s.work(ctx, d, t)
@@ -71,6 +71,7 @@ func (s *slot) Turn(ctx context.Context, t *turns.Turn) turns.Next {
 	}
 	if err == nil && closeErr != nil {
 		err, left = closeErr, broken
+		s.complain(err)
 	}
 	return s.next(left, err, started)
 }
@@ -144,7 +145,11 @@ func (s *slot) keep(ctx context.Context, d *replicated, t *turns.Turn) (conditio
 	s.mu.Lock()
 	poke, gone := s.poke, s.gone
 	s.mu.Unlock()
-	rest := time.NewTicker(idleFor)
+	look, troubled := idleFor, s.inTrouble()
+	if troubled {
+		look = time.Second
+	}
+	rest := time.NewTicker(look)
 	defer rest.Stop()
 	for !gone {
 		if t.Wanted() {
@@ -160,6 +165,11 @@ func (s *slot) keep(ctx context.Context, d *replicated, t *turns.Turn) (conditio
 		case <-poke:
 			gone = true
 		case <-rest.C:
+			if c, _ := d.condition(true); troubled && (c == quiet || c == busy || c == paced) {
+				s.note(nil)
+				troubled = false
+				rest.Reset(idleFor)
+			}
 			if s.folder.fleet.isScarce() && d.idleFor() > idleFor {
 				return quiet, nil
 			}
@@ -210,82 +220,5 @@ func (s *slot) until(ctx context.Context, d *replicated, will func(condition) bo
 			return lost, nil
 		case <-tick.C:
 		}
-	}
-}
-
-// park parks the database; if it is not ok, it has to be closed, unless it is
-// given more time.
-func (s *slot) park(ctx context.Context, d *replicated, left condition) (p *capture.Parked, ok bool, err error) {
-	d.mu.Lock()
-	parts := d.parts
-	d.mu.Unlock()
-	if parts == nil { // it was not opened
-		return d.from.resume, true, nil
-	}
-	if left == lost || ctx.Err() != nil || s.folder.fleet.isEnding() {
-		return nil, false, nil
-	}
-	tick := time.NewTicker(2 * glance)
-	defer tick.Stop()
-	for range parkTries {
-		parked, ok, err := parts.capturer.Park(ctx)
-		if ok || err != nil {
-			d.noteClosed(ok)
-			return &parked, ok, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, false, nil
-		case <-tick.C:
-		}
-		if err := parts.capturer.Capture(ctx); err != nil {
-			return nil, false, nil // it says so itself, and again in the next turn
-		}
-	}
-	return nil, false, nil
-}
-
-// next says when the database takes its next turn.
-func (s *slot) next(left condition, err error, started time.Time) turns.Next {
-	if isFenced(err) {
-		s.note(err)
-		s.finished(err)
-		s.nowSafe() // nothing is to be waited for
-		if !s.isGone() {
-			return turns.Next{}
-		}
-		left = quiet
-	}
-	switch {
-	case s.isGone() && (left == quiet || !s.hasDirectory() || left == paced && time.Since(started) > patient):
-		s.dismiss()
-		return turns.Next{}
-	case (left == away || left == tipless) && !s.folder.workedSince(started):
-		s.note(err)
-		return turns.Next{Until: s.folder.outage(left)}
-	case left == away, left == tipless, left == broken:
-		pause := s.note(err)
-		return turns.Next{After: pause/2 + rand.N(pause/2+1)}
-	}
-	s.note(nil)
-	if left == quiet {
-		s.finished(nil)
-		if s.idle() || s.isDone() {
-			return turns.Next{}
-		}
-	}
-	return turns.Next{Again: true}
-}
-
-// dismiss forgets the database.
-func (s *slot) dismiss() {
-	cfg, err := s.config()
-	if err != nil {
-		return
-	}
-	if place, err := cfg.Replica.locate(); err == nil {
-		s.finished(nil)
-		s.nowSafe()
-		s.folder.remove(s, place)
 	}
 }

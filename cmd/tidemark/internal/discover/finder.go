@@ -66,6 +66,7 @@ type Finder struct {
 	known map[string]bool // databases; false: gone, not yet forgotten
 	dirs  map[string]*directory
 	named map[string]struct{} // what was complained of
+	inUse bool                // there was a database in use
 }
 
 // directory is one that is followed.
@@ -90,7 +91,7 @@ func (f *Finder) Scan() error {
 	if err := f.enter(f.o.Root); err != nil {
 		return fmt.Errorf("find databases: %w", err)
 	}
-	if len(f.known) == 0 {
+	if len(f.known) == 0 && !f.inUse {
 		return fmt.Errorf("find databases in %s that match %s: %w", f.o.Root, f.o.Pattern, ErrEmpty)
 	}
 	return nil

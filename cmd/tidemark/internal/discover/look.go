@@ -177,7 +177,11 @@ func (f *Finder) lookAtFile(path string, info fs.FileInfo) {
 		f.complain(path, "link is not followed", errors.New("list the database itself with path"))
 		return
 	}
-	if !info.Mode().IsRegular() || info.Size() == 0 || f.sink.InUse(path, info) {
+	if !info.Mode().IsRegular() || info.Size() == 0 {
+		return
+	}
+	if f.sink.InUse(path, info) {
+		f.inUse = true
 		return
 	}
 	is, err := isDatabase(path)
