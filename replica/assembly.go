@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,6 +29,7 @@ type assembly struct {
 	jobs     int
 	progress func(done, total int64)
 	pos      ltx.Pos // PostApplyChecksum 0: the newest file carries none
+	time     time.Time
 	pageSize uint32
 	pages    pageCount
 	claimed  *pageSet
@@ -92,6 +94,7 @@ func (a *assembly) prepare(ctx context.Context, plan []ltx.FileInfo) error {
 			a.replica.Key(newest), ltx.ErrCorrupt, h.Commit))
 	}
 	a.pos = ltx.Pos{TXID: newest.Max, PostApplyChecksum: t.PostApplyChecksum}
+	a.time = time.UnixMilli(h.Timestamp)
 	a.pageSize = h.PageSize
 	a.pages = pageCount{commit: h.Commit, needed: h.Commit, limit: h.Commit, lock: ltx.LockPgno(h.PageSize)}
 	if a.pages.lock <= h.Commit {

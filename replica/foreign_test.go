@@ -122,11 +122,12 @@ func TestMissingPagesAreNamed(t *testing.T) {
 	h.plain = true
 	h.write(2, 20)
 	h.commit(5, 1)
-	h.put(file(0, 3, 3), h.encode(&ltx.Spec{Header: h.header(3, 3)}))
+	first := []ltx.PageSpec{{Pgno: 1, Data: h.page(1)}}
+	h.put(file(0, 3, 3), h.encode(&ltx.Spec{Header: h.header(3, 3), Pages: first}))
 	h.pos.TXID = 4
 	header := h.header(4, 4)
 	header.Commit = 20
-	h.put(file(0, 4, 4), h.encode(&ltx.Spec{Header: header}))
+	h.put(file(0, 4, 4), h.encode(&ltx.Spec{Header: header, Pages: first}))
 	_, _, err := h.restore(0)
 	if !errors.Is(err, ltx.ErrCorrupt) || !strings.Contains(err.Error(), "page 6 of 20") {
 		t.Errorf("pages that were cut off came back: got %v", err)

@@ -24,6 +24,7 @@ type history struct {
 	random   *rand.Rand
 	pageSize uint32
 	plain    bool   // files carry no database checksums
+	timed    bool   // transactions have the time that second says
 	image    []byte // the database now
 	pos      ltx.Pos
 	images   map[ltx.TXID][]byte
@@ -89,6 +90,9 @@ func (h *history) snapshot() []byte {
 
 func (h *history) header(minTXID, maxTXID ltx.TXID) ltx.Header {
 	header := ltx.Header{PageSize: h.pageSize, Commit: h.pages(), MinTXID: minTXID, MaxTXID: maxTXID, Timestamp: 1}
+	if h.timed {
+		header.Timestamp = second(maxTXID).UnixMilli()
+	}
 	if h.plain {
 		header.Flags = ltx.FlagNoChecksum
 	} else if minTXID > 1 {

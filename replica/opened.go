@@ -69,7 +69,10 @@ func (a *assembly) open(ctx context.Context, f ltx.FileInfo) (opened, error) {
 		return o, err
 	}
 	var err error
-	if o.header, err = a.replica.header(f, head[:ltx.HeaderSize]); err != nil || o.content != nil {
+	if o.header, err = a.replica.header(f, head[:ltx.HeaderSize]); err != nil {
+		return o, err
+	}
+	if err = a.replica.checkClaim(f, o.header); err != nil || o.content != nil {
 		return o, err
 	}
 	// Only the checksum of the database proves pages that were picked by an
@@ -85,6 +88,15 @@ func (a *assembly) open(ctx context.Context, f ltx.FileInfo) (opened, error) {
 		return o, fmt.Errorf("read %s: %w", a.replica.Key(f), err)
 	}
 	return o, nil
+}
+
+// checkClaim refuses a claim that only says where a snapshot was written: what
+// changed there is not known without it.
+func (r *Replica) checkClaim(f ltx.FileInfo, h ltx.Header) error {
+	if mayBeClaim(f) && h.NoChecksum() {
+		return fmt.Errorf("read %s: %w: it only marks where a full copy was written, which is not here", r.Key(f), ltx.ErrCorrupt)
+	}
+	return nil
 }
 
 // isOldFrame tells whether a page header begins a frame without its size.

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"io"
+	"iter"
 	"math/bits"
 )
 
@@ -25,6 +26,26 @@ func (s *pageSet) add(pgno uint32) bool {
 	*word |= bit
 	s.n++
 	return true
+}
+
+// grow makes room for pages up to pgno.
+func (s *pageSet) grow(pgno uint32) {
+	if n := int(pgno/64) + 1 - len(s.words); n > 0 {
+		s.words = append(s.words, make([]uint64, n)...)
+	}
+}
+
+// all yields the page numbers in the set, ascending.
+func (s *pageSet) all() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i, word := range s.words {
+			for ; word != 0; word &= word - 1 {
+				if !yield(uint32(i*64 + bits.TrailingZeros64(word))) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // firstMissing returns the lowest page number that is not in the set, 0 and

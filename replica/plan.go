@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidemark-io/tidemark/ltx"
 )
+
+// timeForm shows times as precisely as files carry them.
+const timeForm = "2006-01-02T15:04:05.000Z07:00"
 
 // ErrUnreachable is wrapped by UnreachableError.
 var ErrUnreachable = errors.New("state cannot be reached")
@@ -20,6 +24,8 @@ type UnreachableError struct {
 	Missing ltx.TXID // the first TXID no usable file holds; 0: all are there, but no file ends at Target
 	Earlier ltx.TXID // nearest state before Target that can be reached; 0: none
 	Later   ltx.TXID // nearest state after it; 0: none
+	// When Earlier and Later were committed; zero: not known.
+	EarlierTime, LaterTime time.Time
 }
 
 // Error names the target, the reason and the way out.
@@ -36,18 +42,21 @@ func (e *UnreachableError) Error() string {
 	default:
 		b.WriteString("no file ends there")
 	}
-	fmt.Fprintf(&b, "; nearest earlier state: %s, nearest later: %s", orNone(e.Earlier), orNone(e.Later))
+	fmt.Fprintf(&b, "; nearest earlier state: %s, nearest later: %s", orNone(e.Earlier, e.EarlierTime), orNone(e.Later, e.LaterTime))
 	return b.String()
 }
 
 // Unwrap makes errors.Is(err, ErrUnreachable) true.
 func (e *UnreachableError) Unwrap() error { return ErrUnreachable }
 
-func orNone(t ltx.TXID) string {
-	if t == 0 {
+func orNone(t ltx.TXID, at time.Time) string {
+	switch {
+	case t == 0:
 		return "none"
+	case at.IsZero():
+		return t.String()
 	}
-	return t.String()
+	return fmt.Sprintf("%s of %s", t, at.Format(timeForm))
 }
 
 // Plan chooses the files that lead from one state to another, in the order of
@@ -87,6 +96,9 @@ func Plan(files []ltx.FileInfo, from, target ltx.TXID) ([]ltx.FileInfo, error) {
 	return nil, unreachable(files, from, target)
 }
 
+// mayBeClaim tells whether a file has no pages: it claims a TXID.
+func mayBeClaim(f ltx.FileInfo) bool { return f.Level == 0 && f.Size == minFileSize && !f.IsSnapshot() }
+
 func newestOf(files []ltx.FileInfo) (newest ltx.TXID) {
 	for _, f := range files {
 		newest = max(newest, f.Max)
@@ -95,10 +107,17 @@ func newestOf(files []ltx.FileInfo) (newest ltx.TXID) {
 }
 
 // order returns the files that end at or before target by what they begin
-// with; of two that are equally good the preferred one comes last.
+// with; of two that are equally good the preferred one comes last. Claims beside
+// a snapshot say nothing of what changed there, so they lead nowhere.
 func order(files []ltx.FileInfo, target ltx.TXID) []ltx.FileInfo {
+	full := map[ltx.TXID]bool{}
+	for _, f := range files {
+		if f.IsSnapshot() {
+			full[f.Max] = true
+		}
+	}
 	ordered := slices.DeleteFunc(slices.Clone(files), func(f ltx.FileInfo) bool {
-		return f.Max > target || f.Min == 0 || f.Min > f.Max
+		return f.Max > target || f.Min == 0 || f.Min > f.Max || mayBeClaim(f) && full[f.Max]
 	})
 	slices.SortFunc(ordered, func(a, b ltx.FileInfo) int {
 		return cmp.Or(cmp.Compare(a.Min, b.Min), cmp.Compare(a.Max, b.Max), cmp.Compare(a.Level, b.Level))
@@ -130,18 +149,15 @@ func chain(ordered []ltx.FileInfo, from, target ltx.TXID) (plan []ltx.FileInfo, 
 // unreachable explains why no chain ends at target.
 func unreachable(files []ltx.FileInfo, from, target ltx.TXID) error {
 	e := &UnreachableError{Target: target}
-	var byMax []ltx.FileInfo
 	newest, covered := from, from
 	for _, f := range order(files, ^ltx.TXID(0)) {
-		byMax = append(byMax, f)
 		newest = max(newest, f.Max)
 		if f.Min-1 <= covered {
 			covered = max(covered, f.Max)
 		}
 	}
-	slices.SortFunc(byMax, func(a, b ltx.FileInfo) int { return cmp.Compare(a.Max, b.Max) })
 	reached := from
-	for _, f := range byMax {
+	for _, f := range byMax(files) {
 		if f.Max <= reached || f.Min-1 > reached {
 			continue
 		}
