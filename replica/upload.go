@@ -19,22 +19,32 @@ var ErrFenced = errors.New("another process writes this replica")
 
 const compareBuffer = 64 << 10
 
-// Upload stores a captured file under its key unless the key exists. If it
-// does, the stored content decides: equal content is a former attempt of ours
+// Upload stores a captured file under its key unless the key exists, and returns
+// it as it is on the bucket. If the key exists, the stored content decides: equal content is a former attempt of ours
 // whose answer was lost, other content is ErrFenced. After any other error it
 // is open whether the file was stored; uploading it again is safe.
-func (r *Replica) Upload(ctx context.Context, p Pending) error {
+func (r *Replica) Upload(ctx context.Context, p Pending) (ltx.FileInfo, error) {
 	f, err := os.Open(p.Path)
 	if err != nil {
-		return fmt.Errorf("upload %s: %w", r.Key(p.Info), err)
+		return ltx.FileInfo{}, fmt.Errorf("upload %s: %w", r.Key(p.Info), err)
 	}
 	defer f.Close()
 	if p.Info.IsSnapshot() && p.Info.Max > 1 {
 		if err := r.claim(ctx, p.Info.Max, f); err != nil {
-			return err
+			return ltx.FileInfo{}, err
 		}
 	}
-	return r.create(ctx, r.Key(p.Info), f)
+	stored, err := r.create(ctx, r.Key(p.Info), f)
+	if err != nil {
+		return ltx.FileInfo{}, err
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return ltx.FileInfo{}, fmt.Errorf("upload %s: %w", r.Key(p.Info), err)
+	}
+	info := p.Info
+	info.Size, info.ModTime = size, stored.ModTime
+	return info, nil
 }
 
 // claim takes the level-0 name of the TXID at which a base ends, with a file
@@ -60,26 +70,27 @@ func (r *Replica) claim(ctx context.Context, txid ltx.TXID, base io.ReaderAt) er
 	if err != nil {
 		return fmt.Errorf("claim transaction %s: %w", txid, err)
 	}
-	return r.create(ctx, r.Key(ltx.FileInfo{Min: txid, Max: txid}), bytes.NewReader(file.Bytes()))
+	_, err = r.create(ctx, r.Key(ltx.FileInfo{Min: txid, Max: txid}), bytes.NewReader(file.Bytes()))
+	return err
 }
 
 // create stores body under a key that does not exist.
-func (r *Replica) create(ctx context.Context, key string, body io.ReadSeeker) error {
-	_, err := r.bucket.Put(ctx, key, body, storage.Condition{Absent: true})
+func (r *Replica) create(ctx context.Context, key string, body io.ReadSeeker) (storage.Object, error) {
+	stored, err := r.bucket.Put(ctx, key, body, storage.Condition{Absent: true})
 	if errors.Is(err, storage.ErrPrecondition) {
 		return r.compare(ctx, key, body)
 	}
 	if err != nil {
-		return fmt.Errorf("upload %s: %w", key, err)
+		return storage.Object{}, fmt.Errorf("upload %s: %w", key, err)
 	}
-	return nil
+	return stored, nil
 }
 
 // compare reads back what is stored under key.
-func (r *Replica) compare(ctx context.Context, key string, ours io.ReadSeeker) error {
+func (r *Replica) compare(ctx context.Context, key string, ours io.ReadSeeker) (storage.Object, error) {
 	body, object, err := r.bucket.Get(ctx, key, storage.Range{})
 	if err != nil {
-		return fmt.Errorf("read back %s: %w", key, err)
+		return storage.Object{}, fmt.Errorf("read back %s: %w", key, err)
 	}
 	defer body.Close()
 	size, err := ours.Seek(0, io.SeekEnd)
@@ -87,19 +98,19 @@ func (r *Replica) compare(ctx context.Context, key string, ours io.ReadSeeker) e
 		_, err = ours.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return fmt.Errorf("read back %s: %w", key, err)
+		return storage.Object{}, fmt.Errorf("read back %s: %w", key, err)
 	}
 	equal := size == object.Size
 	if equal {
 		if equal, err = equalContent(body, ours); err != nil {
-			return fmt.Errorf("read back %s: %w", key, err)
+			return storage.Object{}, fmt.Errorf("read back %s: %w", key, err)
 		}
 	}
 	if !equal {
-		return fmt.Errorf("%w: %s in %s holds other content than the file captured here; stop one of the two processes",
+		return storage.Object{}, fmt.Errorf("%w: %s in %s holds other content than the file captured here; stop one of the two processes",
 			ErrFenced, key, r)
 	}
-	return nil
+	return object, nil
 }
 
 // equalContent compares two streams. One that ends early is an error, not a

@@ -29,10 +29,10 @@ func TestUploadRecognizesItsOwnLostAnswer(t *testing.T) {
 	h := newHistory(t, 4096)
 	p := h.capture(t.TempDir())
 	h.bucket.Inject(storagetest.Fault{Op: storagetest.Put, Effect: storagetest.LoseReply, Times: 1})
-	if err := h.Upload(t.Context(), p); !errors.Is(err, storagetest.ErrInjected) {
+	if _, err := h.Upload(t.Context(), p); !errors.Is(err, storagetest.ErrInjected) {
 		t.Fatalf("first attempt: got %v, want the injected error", err)
 	}
-	if err := h.Upload(t.Context(), p); err != nil {
+	if _, err := h.Upload(t.Context(), p); err != nil {
 		t.Errorf("second attempt: %v", err)
 	}
 	checkTip(t, h, p.Info)
@@ -51,13 +51,13 @@ func TestUploadIsFencedByOtherContentOnly(t *testing.T) {
 		"longer": append(local[:len(local):len(local)], 0), "shorter": local[:len(local)-1], "empty": {}, "other": flipped,
 	} {
 		h.put(p.Info, content)
-		err := h.Upload(t.Context(), p)
+		_, err := h.Upload(t.Context(), p)
 		if !errors.Is(err, replica.ErrFenced) || !strings.Contains(err.Error(), h.Key(p.Info)) {
 			t.Errorf("%s: got %v, want ErrFenced naming the key", name, err)
 		}
 	}
 	h.put(p.Info, local)
-	if err := h.Upload(t.Context(), p); err != nil {
+	if _, err := h.Upload(t.Context(), p); err != nil {
 		t.Errorf("equal content: %v", err)
 	}
 }
@@ -65,7 +65,7 @@ func TestUploadIsFencedByOtherContentOnly(t *testing.T) {
 func TestUploadIsNotFencedByAConnectionThatBreaks(t *testing.T) {
 	h := newHistory(t, 4096)
 	p := h.capture(t.TempDir())
-	if err := h.Upload(t.Context(), p); err != nil {
+	if _, err := h.Upload(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	for _, fault := range []storagetest.Fault{
@@ -73,11 +73,11 @@ func TestUploadIsNotFencedByAConnectionThatBreaks(t *testing.T) {
 		{Op: storagetest.Get, Err: storage.ErrNotFound, Times: 1},
 	} {
 		h.bucket.Inject(fault)
-		if err := h.Upload(t.Context(), p); err == nil || errors.Is(err, replica.ErrFenced) {
+		if _, err := h.Upload(t.Context(), p); err == nil || errors.Is(err, replica.ErrFenced) {
 			t.Errorf("%+v: got %v, want an error to retry", fault, err)
 		}
 	}
-	if err := h.Upload(t.Context(), p); err != nil {
+	if _, err := h.Upload(t.Context(), p); err != nil {
 		t.Error(err)
 	}
 }
@@ -88,7 +88,7 @@ func TestUploadEndsWithItsContext(t *testing.T) {
 	h.bucket.Inject(storagetest.Fault{Effect: storagetest.Hang})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := h.Upload(ctx, p); !errors.Is(err, context.Canceled) {
+	if _, err := h.Upload(ctx, p); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 	if _, err := h.Replica.Open(ctx, ltx.FileInfo{Min: 1, Max: 1}, storage.Range{}); !errors.Is(err, context.Canceled) {
@@ -107,7 +107,7 @@ func TestABaseCollidesWithAnotherWritersFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time is an attempt whose answer was lost
-		if err := h.Upload(t.Context(), base); err != nil {
+		if _, err := h.Upload(t.Context(), base); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,14 +121,14 @@ func TestABaseCollidesWithAnotherWritersFile(t *testing.T) {
 	if err := os.WriteFile(late.Path, other, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Upload(t.Context(), late); !errors.Is(err, replica.ErrFenced) {
+	if _, err := h.Upload(t.Context(), late); !errors.Is(err, replica.ErrFenced) {
 		t.Errorf("the other writer got %v, want ErrFenced", err)
 	}
 	h.put(late.Info, other)
 	if err := os.WriteFile(base.Path, h.snapshot(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Upload(t.Context(), base); !errors.Is(err, replica.ErrFenced) {
+	if _, err := h.Upload(t.Context(), base); !errors.Is(err, replica.ErrFenced) {
 		t.Errorf("the base behind the other writer's file got %v, want ErrFenced", err)
 	}
 }

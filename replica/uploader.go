@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -22,8 +21,9 @@ type UploaderOptions struct {
 	MinBackoff time.Duration // first pause after an error, default 100 ms
 	MaxBackoff time.Duration // longest pause, default 10 s
 	// Uploaded, if not nil, is called after each file that is safely on the
-	// bucket, from the uploading goroutine; it must not block.
-	Uploaded func(ltx.Pos)
+	// bucket, with what it is there and the position after it, from the
+	// uploading goroutine; it must not block.
+	Uploaded func(ltx.FileInfo, ltx.Pos)
 }
 
 // UploadStatus is the state of an Uploader.
@@ -125,26 +125,23 @@ func (u *Uploader) step(ctx context.Context) (more bool, err error) {
 	if !ok {
 		return false, nil
 	}
-	size, err := u.upload(ctx, p)
+	info, err := u.upload(ctx, p)
 	if err != nil {
 		if ctx.Err() == nil {
 			u.failed(p, err)
 		}
 		return true, err
 	}
-	u.succeeded(p, size)
+	u.succeeded(p, info)
 	return true, nil
 }
 
-func (u *Uploader) upload(ctx context.Context, p Pending) (size int64, err error) {
-	info, err := os.Stat(p.Path)
+func (u *Uploader) upload(ctx context.Context, p Pending) (ltx.FileInfo, error) {
+	info, err := u.replica.Upload(ctx, p)
 	if err != nil {
-		return 0, err
+		return ltx.FileInfo{}, err
 	}
-	if err := u.replica.Upload(ctx, p); err != nil {
-		return 0, err
-	}
-	return info.Size(), u.source.Done(p)
+	return info, u.source.Done(p)
 }
 
 // failed remembers the error and logs the first one of an outage.
@@ -162,21 +159,21 @@ func (u *Uploader) failed(p Pending, err error) {
 	}
 }
 
-func (u *Uploader) succeeded(p Pending, size int64) {
+func (u *Uploader) succeeded(p Pending, info ltx.FileInfo) {
 	var before UploadStatus
 	u.note(func(s *UploadStatus) {
 		before = *s
 		s.Pos, s.At = p.Pos, time.Now()
 		s.LastError, s.ErrorSince = nil, time.Time{}
 		s.Uploads++
-		s.Bytes += size
+		s.Bytes += info.Size
 	})
 	if before.LastError != nil {
 		u.log.Info("upload recovered", "file", u.replica.Key(p.Info),
 			"after", time.Since(before.ErrorSince).Round(time.Millisecond), "last_error", before.LastError)
 	}
 	if u.options.Uploaded != nil {
-		u.options.Uploaded(p.Pos)
+		u.options.Uploaded(info, p.Pos)
 	}
 }
 

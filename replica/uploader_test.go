@@ -127,9 +127,12 @@ func TestRunUploadsWhatComes(t *testing.T) {
 	var mu sync.Mutex
 	var seen []ltx.Pos
 	o := fast
-	o.Uploaded = func(pos ltx.Pos) {
+	o.Uploaded = func(f ltx.FileInfo, pos ltx.Pos) {
 		mu.Lock()
 		defer mu.Unlock()
+		if f.Max != pos.TXID || f.Size == 0 || f.ModTime.IsZero() {
+			t.Errorf("was told of %+v at %v", f, pos)
+		}
 		seen = append(seen, pos)
 	}
 	u := replica.NewUploader(h.Replica, q, o)

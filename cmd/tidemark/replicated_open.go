@@ -38,7 +38,7 @@ func (d *replicated) open(ctx context.Context) error {
 	}
 	src := newSource(capturer.Spool(), d.cfg.Replica.SyncInterval, d.from.notBefore)
 	p := &parts{capturer: capturer, source: src, uploader: replica.NewUploader(d.remote.replica, src, replica.UploaderOptions{
-		Uploaded: func(ltx.Pos) { d.succeeded(away, tipless) },
+		Uploaded: func(ltx.FileInfo, ltx.Pos) { d.succeeded(away, tipless) },
 	})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
