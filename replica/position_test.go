@@ -89,3 +89,25 @@ func (h *history) checkTouched(touched []uint32, a, b []byte) {
 		}
 	}
 }
+
+func TestAStateIsFoundByItsChecksum(t *testing.T) {
+	h := newHistory(t, 512)
+	sums := map[ltx.TXID]ltx.Checksum{}
+	for range 150 {
+		h.write(1, 10)
+		sums[h.pos.TXID] = h.pos.PostApplyChecksum
+	}
+	h.merge(1, 3, 6)
+	h.remove(file(0, 6, 6))
+	h.remove(file(0, 7, 7))
+	h.put(file(0, 9, 9), []byte("short"))
+	for txid, want := range map[ltx.TXID]ltx.TXID{150: 150, 149: 149, 20: 20, 6: 6, 1: 1, 7: 0, 9: 0} {
+		if got, err := h.Find(t.Context(), sums[txid]); err != nil || got != want {
+			t.Errorf("the state of %d: got %v, %v; want %v", txid, got, err, want)
+		}
+	}
+	h.bucket.FailKeys("ltx/*/*")
+	if got, err := h.Find(t.Context(), sums[3]); err == nil {
+		t.Errorf("a bucket that fails: got %v without an error", got)
+	}
+}

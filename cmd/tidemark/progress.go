@@ -14,21 +14,25 @@ import (
 // progressPause is the time between two plain lines.
 const progressPause = 5 * time.Second
 
-// progress shows how far a restore is: a bar on a terminal, a line now and
-// then elsewhere.
+// progress shows how far something is, its rate and the time that is left: a
+// bar on a terminal, a line now and then elsewhere.
 type progress struct {
-	out  io.Writer
-	bar  *progressbar.ProgressBar // nil: lines
-	last time.Time
+	out   io.Writer
+	verb  string
+	bar   *progressbar.ProgressBar // nil: lines
+	start time.Time
+	last  time.Time
 }
 
-func newProgress(out io.Writer) *progress {
-	p := &progress{out: out, last: time.Now()}
+// newProgress takes what is done, as in "restoring".
+func newProgress(out io.Writer, verb string) *progress {
+	now := time.Now()
+	p := &progress{out: out, verb: verb, start: now, last: now}
 	if f, ok := out.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
 		p.bar = progressbar.NewOptions64(0,
-			progressbar.OptionSetWriter(out), progressbar.OptionShowBytes(true),
-			progressbar.OptionSetDescription("restoring"), progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionClearOnFinish())
+			progressbar.OptionSetWriter(out), progressbar.OptionShowBytes(true), progressbar.OptionShowTotalBytes(true),
+			progressbar.OptionSetDescription(verb), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
 	}
 	return p
 }
@@ -42,8 +46,19 @@ func (p *progress) update(done, total int64) {
 	}
 	if now := time.Now(); now.Sub(p.last) >= progressPause {
 		p.last = now
-		_, _ = fmt.Fprintf(p.out, "restored %s of %s\n", humanize.IBytes(uint64(done)), humanize.IBytes(uint64(total)))
+		_, _ = fmt.Fprintln(p.out, progressLine(p.verb, done, total, now.Sub(p.start)))
 	}
+}
+
+// progressLine says how far it is after some time.
+func progressLine(verb string, done, total int64, took time.Duration) string {
+	line := fmt.Sprintf("%s: %s of %s", verb, humanize.IBytes(uint64(done)), humanize.IBytes(uint64(total)))
+	if done <= 0 || took <= 0 {
+		return line
+	}
+	rate := float64(done) / took.Seconds()
+	left := time.Duration(float64(total-done) / rate * float64(time.Second))
+	return fmt.Sprintf("%s, %s/s, %s left", line, humanize.IBytes(uint64(rate)), left.Round(time.Second))
 }
 
 func (p *progress) end() {

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os/signal"
-	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/replica"
 )
 
@@ -25,6 +24,7 @@ func restoreCommand() *cli.Command {
 		Flags: append(configFlags(),
 			&cli.StringFlag{Name: "o", Usage: "write the database to `PATH`"},
 			&cli.StringFlag{Name: "txid", Usage: "restore the state after transaction `N` (decimal, or 16 hexadecimal digits)"},
+			&cli.StringFlag{Name: "timestamp", Usage: "restore the newest state that was committed at or before `TIME` (RFC 3339 with its zone, or how long ago: -10m, -1h30m)"},
 			&cli.BoolFlag{Name: "force", Usage: "replace an existing database"},
 			&cli.BoolFlag{Name: "if-db-not-exists", Usage: "do nothing, with exit code 0, when the database exists"},
 			&cli.BoolFlag{Name: "if-replica-exists", Usage: "exit code 0 when it is certain that there is no backup"},
@@ -56,7 +56,7 @@ func restorePlan(c *cli.Context) (restoring, error) {
 		return restoring{}, err
 	}
 	p := restoring{options: replica.RestoreOptions{Parallelism: c.Int("parallelism")}}
-	if p.options.TXID, err = parseTXID(c.String("txid")); err != nil {
+	if p.options.TXID, p.options.Time, err = restoreWhen(c, time.Now()); err != nil {
 		return p, err
 	}
 	if p.options.Check, err = integrityCheck(c.String("integrity-check")); err != nil {
@@ -75,21 +75,6 @@ func restorePlan(c *cli.Context) (restoring, error) {
 	return p, err
 }
 
-func parseTXID(s string) (ltx.TXID, error) {
-	if s == "" {
-		return 0, nil
-	}
-	base := 10
-	if len(s) == 16 {
-		base = 16
-	}
-	n, err := strconv.ParseUint(s, base, 64)
-	if err != nil || n == 0 {
-		return 0, usagef("-txid %q: give a decimal number from 1, or 16 hexadecimal digits", s)
-	}
-	return ltx.TXID(n), nil
-}
-
 func runRestore(ctx context.Context, c *cli.Context, p restoring) error {
 	out := &restoreOutput{stdout: c.App.Writer, stderr: c.App.ErrWriter, json: c.Bool("json")}
 	if c.Bool("if-db-not-exists") && exists(p.options.Path) {
@@ -100,7 +85,7 @@ func runRestore(ctx context.Context, c *cli.Context, p restoring) error {
 	if err != nil {
 		return err
 	}
-	progress := newProgress(c.App.ErrWriter)
+	progress := newProgress(c.App.ErrWriter, "restoring")
 	p.options.Progress = progress.update
 	result, err := replica.Restore(ctx, r, p.options)
 	progress.end()
@@ -113,7 +98,7 @@ func runRestore(ctx context.Context, c *cli.Context, p restoring) error {
 	if err != nil {
 		return err
 	}
-	return out.done(p, result)
+	return errors.Join(notePosition(p.options.Path, result), out.done(p, result))
 }
 
 // restoreOptions are those of a restore without a user.
