@@ -67,6 +67,16 @@ func (a *alarm) idle() bool {
 	return !a.busy && a.at.IsZero()
 }
 
+// next is when it rings: now, if it has rung and was not heard; zero: never.
+func (a *alarm) next() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.at.IsZero() && len(a.wake) > 0 {
+		return time.Now()
+	}
+	return a.at
+}
+
 // clear takes back what was set.
 func (a *alarm) clear() {
 	a.mu.Lock()

@@ -8,11 +8,11 @@ import (
 )
 
 // Expire deletes what has expired by a fresh listing. It is the step of Run,
-// and may be called beside it. Before the first upload it does nothing, because
-// only that shows what time it is by the clock of the bucket.
+// and may be called beside it. Before the Clock knows the time by the bucket,
+// which the first upload shows, it does nothing.
 func (w *Worker) Expire(ctx context.Context) error {
 	r := w.options.Config.Retention
-	now, known := w.inventory.now()
+	now, known := w.inventory.clock.now()
 	if !known {
 		return nil
 	}

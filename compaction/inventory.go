@@ -23,18 +23,19 @@ func keyOf(f ltx.FileInfo) fileKey { return fileKey{f.Level, f.Min, f.Max} }
 // was done since.
 type inventory struct {
 	replica *replica.Replica
+	clock   *Clock
 	listing chan struct{} // capacity 1: held while a listing is made
 
 	mu    sync.Mutex
 	files map[fileKey]ltx.FileInfo // nil: not known
 	added []ltx.FileInfo           // since the listing under way began
 	bad   map[fileKey]bool         // files that cannot be merged: as good as missing
-	lead  time.Duration            // of this clock before that of the bucket, by the last upload
-	timed bool                     // there was an upload
+
+	counted Status // of files, when it was known last
 }
 
-func newInventory(r *replica.Replica) *inventory {
-	return &inventory{replica: r, listing: make(chan struct{}, 1), bad: map[fileKey]bool{}}
+func newInventory(r *replica.Replica, c *Clock) *inventory {
+	return &inventory{replica: r, clock: c, listing: make(chan struct{}, 1), bad: map[fileKey]bool{}}
 }
 
 // load makes sure of a listing and returns the files that can be used.
@@ -103,13 +104,12 @@ func (v *inventory) known() ([]ltx.FileInfo, bool) {
 
 // add notes a file that was just stored.
 func (v *inventory) add(f ltx.FileInfo) {
-	now := time.Now()
+	if f.ModTime.IsZero() {
+		f.ModTime = time.Now()
+	}
+	v.clock.note(f.ModTime)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if f.ModTime.IsZero() {
-		f.ModTime = now
-	}
-	v.lead, v.timed = max(0, now.Sub(f.ModTime)), true
 	delete(v.bad, keyOf(f))
 	if v.files == nil {
 		v.added = append(v.added, f)
@@ -150,14 +150,8 @@ func (v *inventory) excludes(h Hole) bool {
 func (v *inventory) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.files != nil {
+		v.counted = count(v.files)
+	}
 	v.files = nil
-}
-
-// now is the time by the clock of the bucket, as far as that is behind: what is
-// deleted must be old by the clock that its age is told by. It is known from
-// the first upload on.
-func (v *inventory) now() (now time.Time, known bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return time.Now().Add(-v.lead), v.timed
 }

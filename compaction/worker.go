@@ -31,6 +31,7 @@ type Options struct {
 	Confirmed func() ltx.TXID
 	Gate      *replica.Gate       // shared with the reads of this process
 	Turns     *semaphore.Weighted // shared by the databases of a process: one for each that may work at a time
+	Clock     *Clock              // of the bucket, shared by its workers; nil: one of its own
 	Metrics   *Metrics            // nil: none that anybody sees
 	Log       *slog.Logger
 }
@@ -64,6 +65,7 @@ type state struct {
 	wanted       bool          // a snapshot, whether it is due or not
 	snapshotDue  time.Time     // of the next change
 	lastDeletion time.Time
+	failures     map[string]failure // by step
 }
 
 // NewWorker returns a worker on the files of r, which is on b. It does nothing
@@ -78,41 +80,56 @@ func NewWorker(b storage.Bucket, r *replica.Replica, s *scratch.Space, o Options
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
+	if o.Clock == nil {
+		o.Clock = &Clock{}
+	}
 	return &Worker{
-		options: o, inventory: newInventory(r),
+		options: o, inventory: newInventory(r, o.Clock),
 		merger:   NewMerger(b, r, s, MergerOptions{Local: o.Local, Gate: o.Gate, Log: o.Log}),
 		retainer: NewRetainer(b, r, o.Gate, o.Config.Retention),
 		alarms:   alarms{newAlarm(), newAlarm(), newAlarm()},
 		merging:  make(chan struct{}, 1), taking: make(chan struct{}, 1),
-		state: state{holes: map[Hole]stage{}, moved: make(chan struct{})},
+		state: state{holes: map[Hole]stage{}, failures: map[string]failure{}, moved: make(chan struct{})},
 	}
 }
 
 // Run works until ctx ends and returns its cause, or replica.ErrFenced.
 func (w *Worker) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	start := func(name string, a *alarm, o loop.Options, step func(context.Context) error) {
-		o.Name, o.Wake, o.Log = name, a.wake, w.options.Log
-		a.begin()
+	for _, s := range w.steps() {
+		s.alarm.begin()
+		s.pauses.Name, s.pauses.Wake, s.pauses.Log = s.name, s.alarm.wake, w.options.Log
 		g.Go(func() error {
-			defer a.clear()
-			return loop.Run(ctx, o, func(ctx context.Context) error {
-				if err := step(ctx); err != nil {
+			defer s.alarm.clear()
+			return loop.Run(ctx, s.pauses, func(ctx context.Context) error {
+				if err := w.run(ctx, s); err != nil {
 					return fatal(err)
 				}
-				a.done()
+				s.alarm.done()
 				return nil
 			})
 		})
 	}
-	start("merge", w.alarms.merge, loop.Options{MinBackoff: time.Second, MaxBackoff: 5 * time.Minute}, w.Merge)
+	return g.Wait()
+}
+
+// step is one of the things a Worker does.
+type step struct {
+	name   string
+	alarm  *alarm
+	pauses loop.Options // after errors
+	do     func(context.Context) error
+}
+
+func (w *Worker) steps() []step {
+	steps := []step{{"merge", w.alarms.merge, loop.Options{MinBackoff: time.Second, MaxBackoff: 5 * time.Minute}, w.Merge}}
 	if w.options.Snapshotter != nil {
-		start("snapshot", w.alarms.snapshot, loop.Options{MinBackoff: 5 * time.Second, MaxBackoff: 30 * time.Minute}, w.snapshot)
+		steps = append(steps, step{"snapshot", w.alarms.snapshot, loop.Options{MinBackoff: 5 * time.Second, MaxBackoff: 30 * time.Minute}, w.snapshot})
 	}
 	if !w.options.Config.Retention.External {
-		start("retention", w.alarms.expire, loop.Options{MinBackoff: time.Minute, MaxBackoff: time.Hour}, w.Expire)
+		steps = append(steps, step{"retention", w.alarms.expire, loop.Options{MinBackoff: time.Minute, MaxBackoff: time.Hour}, w.Expire})
 	}
-	return g.Wait()
+	return steps
 }
 
 // Idle tells that a running worker has nothing to do, now or later, unless it is
