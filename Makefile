@@ -3,12 +3,13 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: check test fmt vet lint unit e2e fuzz bench demo build tools clean
+.PHONY: check test fmt vet lint unit e2e chaos fuzz bench demo build tools clean
 
 TOOLS    := .cache/bin
 VENV     := .cache/venv
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 FUZZTIME := 30s
+CHAOS    := 10m
 export CGO_ENABLED := 1
 
 # All that needs no second program, but for the S3 server of the bucket tests.
@@ -34,6 +35,13 @@ unit: $(TOOLS)/versitygw
 
 e2e: tools build
 	TIDEMARK_BIN=$(CURDIR)/bin/tidemark go test -tags e2e -count 1 -timeout 30m ./internal/e2e/...
+
+# Anything happens to some databases and their sidecar, for as long as CHAOS
+# says; `make e2e` does it for a minute. TIDEMARK_SEED=n repeats the choices of
+# the run that printed it.
+chaos: tools build
+	TIDEMARK_BIN=$(CURDIR)/bin/tidemark TIDEMARK_CHAOS=$(CHAOS) \
+		go test -tags e2e -count 1 -timeout 0 -run '^TestChaos$$' ./internal/e2e/
 
 # Minimizing is kept short: it is not counted as fuzzing time.
 fuzz:

@@ -25,6 +25,8 @@ type event struct {
 	apart bool
 	// s3: the replica is on a server that the event may stop.
 	s3 bool
+	// keep: the sidecar must leave the journal mode alone.
+	keep bool
 }
 
 type step func(t *testing.T, v *victim)

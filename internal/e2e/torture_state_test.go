@@ -65,7 +65,10 @@ func harms(pattern string, harm damage) step {
 	}
 }
 
-func forgets(t *testing.T, v *victim) { remove(t, stateDir(v.path)) }
+// forgets deletes the state directory, in which a sidecar may be making files.
+func forgets(t *testing.T, v *victim) {
+	rig.Eventually(t, rig.Limit, func(context.Context) error { return os.RemoveAll(stateDir(v.path)) })
+}
 
 // turnBack sets the times of the database and of all that the sidecar knows
 // of it to another day.

@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,12 +11,13 @@ import (
 	"time"
 
 	"github.com/tidemark-io/tidemark/internal/e2e/rig"
+	"github.com/tidemark-io/tidemark/internal/testdb"
 )
 
 // events is all that happens to databases, in the table and in the soak.
 func events() []event {
 	return slices.Concat(checkpointEvents(), closingEvents(), spaceEvents(), modeEvents(),
-		replaceEvents(), toolEvents(), stateEvents(), spoolEvents())
+		replaceEvents(), toolEvents(), stateEvents(), spoolEvents(), keepEvents())
 }
 
 // TestReplicationGoesOnAfterWhateverHappens lets each event happen beside a
@@ -37,8 +39,10 @@ func torture(t *testing.T, events []event) {
 				t.Parallel()
 				v := newVictim(t, e)
 				known := v.stored(t)
+				past := v.restorePast(t, known)
 				happen(t, v, e)
 				v.recovers(t, e, known)
+				testdb.SameDatabase(t, v.restorePast(t, known), past)
 			})
 		}
 	}
@@ -52,6 +56,9 @@ func newVictim(t *testing.T, e event) *victim {
 	if e.s3 {
 		v.place = rig.S3(t)
 	}
+	if e.keep {
+		v.conf = config(t, "dbs:\n  - path: %s\n    journal-mode: keep\n    replica:\n      url: %q\n", v.path, v.place.URL)
+	}
 	v.lay(t, e.layout)
 	v.start(t)
 	awaitFile(t, v.place)
@@ -62,6 +69,10 @@ func newVictim(t *testing.T, e event) *victim {
 
 func (v *victim) start(t *testing.T) {
 	t.Helper()
+	if v.conf != "" {
+		v.sidecar = rig.Tidemark(t, v.place.Env, "replicate", "-config", v.conf)
+		return
+	}
 	v.sidecar = rig.Replicate(t, v.path, v.place)
 }
 
@@ -131,6 +142,16 @@ func (v *victim) recovers(t *testing.T, e event, known map[string]rig.File) {
 		t.Errorf("%d bytes were uploaded, want at most %d", n, e.most)
 	}
 	v.checkLog(t)
+}
+
+// restorePast restores the newest state of the known files.
+func (v *victim) restorePast(t *testing.T, known map[string]rig.File) string {
+	t.Helper()
+	var newest uint64
+	for _, f := range known {
+		newest = max(newest, f.Max)
+	}
+	return rig.Restore(t, v.place, "-txid", fmt.Sprint(newest))
 }
 
 // checkLog wants a reason for each comparison of the whole database, and none

@@ -28,6 +28,8 @@ type victim struct {
 	kept  string  // a file that one step puts aside for another
 	// sidecar is that of the table; nil: it is down, or not of this victim alone.
 	sidecar *rig.Process
+	// conf is the configuration of the sidecar; empty: none is needed.
+	conf string
 	// process writes on a connection of another process; nil: nobody does.
 	process *testdb.WriterProcess
 }
@@ -79,9 +81,15 @@ func (v *victim) attempt(t *testing.T, query string) {
 // empty puts all of the WAL into the database file and truncates it.
 func (v *victim) empty(t *testing.T) {
 	t.Helper()
+	v.checkpoint(t, "TRUNCATE")
+}
+
+// checkpoint tries a checkpoint until nobody is in its way.
+func (v *victim) checkpoint(t *testing.T, mode string) {
+	t.Helper()
 	rig.Eventually(t, rig.Limit, func(ctx context.Context) error {
 		var busy, frames, done int64
-		err := v.app(t).QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &done)
+		err := v.app(t).QueryRowContext(ctx, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &frames, &done)
 		if err == nil && busy != 0 {
 			err = errors.New("something is in the way of the checkpoint")
 		}
@@ -94,13 +102,21 @@ func (v *victim) commit(t *testing.T, n int64) {
 	t.Helper()
 	load := modest(n)
 	load.Seed = v.rnd.Int64()
+	v.write(t, load)
+}
+
+// write makes commits on the application's connection.
+func (v *victim) write(t *testing.T, load testdb.Load) testdb.Summary {
+	t.Helper()
 	w, err := testdb.NewWriter(t.Context(), v.app(t), load)
-	if err == nil {
-		_, err = w.Run(t.Context())
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	sum, err := w.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
 }
 
 const (
@@ -130,26 +146,29 @@ func (v *victim) lay(t *testing.T, o testdb.Options) {
 // meanwhile.
 func (v *victim) settled(t *testing.T) {
 	t.Helper()
+	v.awaitRestored(t, v.path)
+}
+
+// awaitRestored waits until what is restored equals another database.
+func (v *victim) awaitRestored(t *testing.T, want string) {
+	t.Helper()
 	dir := t.TempDir()
 	var last error
 	seen := -1
-	rig.Eventually(t, rig.Limit, func(context.Context) error {
+	rig.Eventually(t, rig.Limit, func(ctx context.Context) error {
 		files := len(v.place.Files(t))
 		if files == seen { // nothing new can be restored
 			return last
 		}
 		seen = files
-		last = v.compare(t, filepath.Join(dir, fmt.Sprintf("restored-%d.db", files)))
+		out := filepath.Join(dir, fmt.Sprintf("restored-%d.db", files))
+		if e := rig.TryRestore(t, v.place, out); e.Code != 0 {
+			last = fmt.Errorf("restore exited with %d: %s", e.Code, e.Output)
+		} else {
+			last = errors.Join(testdb.Same(ctx, out, want), os.Remove(out))
+		}
 		return last
 	})
-}
-
-func (v *victim) compare(t *testing.T, out string) error {
-	t.Helper()
-	if e := rig.TryRestore(t, v.place, out); e.Code != 0 {
-		return fmt.Errorf("restore exited with %d: %s", e.Code, e.Output)
-	}
-	return errors.Join(testdb.Same(t.Context(), out, v.path), os.Remove(out))
 }
 
 // stored returns the files of the replica by name and level.
