@@ -7,8 +7,14 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tidemark-io/tidemark/ltx"
+	"github.com/tidemark-io/tidemark/storage"
 )
+
+// timesJobs is how many headers are read at a time.
+const timesJobs = 16
 
 // ErrOutside is wrapped by OutsideError.
 var ErrOutside = errors.New("the time is before everything that can be restored")
@@ -158,4 +164,29 @@ func (r *Replica) headerOf(ctx context.Context, f ltx.FileInfo) (ltx.Header, err
 		return ltx.Header{}, err
 	}
 	return r.header(f, head)
+}
+
+// Times returns when the last commit in each of the files was made, from their
+// headers, one small request for each; zero for a file that is damaged or gone.
+func (r *Replica) Times(ctx context.Context, files []ltx.FileInfo) ([]time.Time, error) {
+	times := make([]time.Time, len(files))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(timesJobs)
+	for i, f := range files {
+		g.Go(func() error {
+			h, err := r.headerOf(ctx, f)
+			switch {
+			case isDamage(err) || errors.Is(err, storage.ErrNotFound):
+				return nil
+			case err != nil:
+				return err
+			}
+			times[i] = time.UnixMilli(h.Timestamp)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, fmt.Errorf("read times: %w", err)
+	}
+	return times, nil
 }
