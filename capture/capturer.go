@@ -152,7 +152,6 @@ func (c *Capturer) step(ctx context.Context, capture func(context.Context) error
 	defer c.mu.Unlock()
 	err = c.keepState()
 	if err == nil {
-		defer func() { err = errors.Join(err, c.st.noteSums()) }()
 		err = c.st.heal()
 	}
 	if err == nil {
@@ -172,7 +171,7 @@ func (c *Capturer) step(ctx context.Context, capture func(context.Context) error
 // heldUp tells whether writers have kept the database from being read, for a
 // time that is no failure yet.
 func (c *Capturer) heldUp(err error) bool {
-	if !errors.Is(err, errMoving) && !errors.Is(err, errExclusive) {
+	if !errors.Is(err, errMoving) && !errors.Is(err, errExclusive) && !errors.Is(err, errApart) {
 		c.heldSince.Store(nil)
 		return false
 	}
@@ -245,7 +244,7 @@ func (c *Capturer) Close() error {
 func (c *Capturer) close() error {
 	var err error
 	if c.cur != nil {
-		err = c.cur.db.close()
+		err = c.cur.shut()
 		c.cur = nil
 	}
 	return errors.Join(err, c.st.close(), c.lock.Close())

@@ -3,6 +3,10 @@ package capture
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tidemark-io/tidemark/ltx"
 )
 
 // doubt is the error that says the WAL cannot tell what changed; its text is
@@ -31,8 +35,11 @@ func (c *Capturer) guard(ctx context.Context, capture func(context.Context) erro
 	if errors.As(err, &c.plan.doubt) {
 		err = c.pinned(ctx, capture)
 	}
-	if err == nil && !c.cur.db.still() {
-		err = c.tend(ctx)
+	// Nothing is copied back from a WAL without a name.
+	if err == nil && !c.cur.db.still() && c.names.notice == nil {
+		if err = c.tend(ctx); errors.As(err, &c.plan.doubt) {
+			err = c.trust(ctx)
+		}
 	}
 	return err
 }
@@ -52,8 +59,8 @@ func (c *Capturer) trust(ctx context.Context) error {
 	switch c.plan.doubt {
 	case "":
 		return nil
-	case errPageSize:
-		return c.anew(ctx, string(errPageSize))
+	case errPageSize, errForeignWrite:
+		return c.anew(ctx, string(c.plan.doubt))
 	}
 	return c.resync(ctx, string(c.plan.doubt))
 }
@@ -63,8 +70,42 @@ func (c *Capturer) trust(ctx context.Context) error {
 // and is made anew if nobody else has the database open.
 func (c *Capturer) untouched(ctx context.Context) error {
 	overwritten, err := c.cur.overwritten()
+	if err == nil && !overwritten && c.cur.db.trace.touched {
+		overwritten, err = c.implausible()
+	}
 	if err == nil && overwritten {
 		err = c.anew(ctx, string(errForeignWrite))
 	}
 	return err
+}
+
+// implausible tells whether the database file cannot be what a checkpoint made
+// of it, when all of the WAL is captured and copied back: whether it is too
+// short, or its first page another one. Somebody may have written to it right
+// after a checkpoint.
+func (c *Capturer) implausible() (bool, error) {
+	db, sums := c.cur.db, c.st.sums
+	before, err := c.cur.index()
+	if err != nil || before.Backfilled != before.MaxFrame || before.MaxFrame > 0 && !c.cur.at(before.Salt1, before.Salt2, before.MaxFrame) {
+		return false, err
+	}
+	page := make([]byte, db.pageSize)
+	n, err := db.file.ReadAt(page, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("read %s: %w", db.path, err)
+	}
+	info, err := db.file.Stat()
+	if err != nil {
+		return false, err
+	}
+	want, err := sums.Sum(1)
+	if err != nil {
+		return false, err
+	}
+	after, err := c.cur.index()
+	if err != nil || after.IndexState != before.IndexState || after.Backfilled != before.Backfilled || copying(after) {
+		return false, err
+	}
+	short := info.Size() < int64(sums.Pages())*int64(db.pageSize)
+	return short || n < len(page) || ltx.ChecksumPage(1, page) != want, nil
 }

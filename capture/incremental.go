@@ -94,6 +94,9 @@ func (c *Capturer) commit(d *draft, post ltx.Checksum, mark wal.Mark, sums func(
 	if err := d.finish(post); err != nil {
 		return err
 	}
+	if err := c.st.intact(); err != nil {
+		return err
+	}
 	pos, err := c.st.spool.add(d)
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func (c *Capturer) keepState() error {
 		c.lock = lock
 	}
 	if c.cur != nil {
-		err = errors.Join(err, c.cur.db.close())
+		err = errors.Join(err, c.cur.shut())
 		c.cur = nil
 	}
 	c.plan.settled, c.plan.tip, c.plan.resume = false, nil, nil
@@ -61,11 +61,23 @@ func (c *Capturer) stateLoss() string {
 	case err != nil || err2 != nil || !os.SameFile(named, held):
 		return lossOfLock
 	case err3 != nil || sums != c.st.written:
-		return "the page sums were removed or changed"
+		return errSumsChanged.Error()
 	case err4 != nil || c.st.spool.damaged():
 		return "a file of the spool was removed or changed"
 	}
 	return ""
+}
+
+var errSumsChanged = errors.New("the page sums were removed or changed")
+
+// intact is errSumsChanged unless the page sums are as our last write left
+// them.
+func (st *state) intact() error {
+	now, err := stampOf(st.path(sumsName))
+	if err == nil && now != st.written {
+		err = errSumsChanged
+	}
+	return err
 }
 
 // noteSums remembers what the page sums look like after our last write.

@@ -25,6 +25,9 @@ type names struct {
 // open opens the database and brings the spool up to what it holds.
 func (c *Capturer) open(ctx context.Context) error {
 	if c.cur == nil {
+		if apart := c.apart(); apart != nil {
+			return apart
+		}
 		return c.reopen(ctx, cmp.Or(string(c.plan.doubt), "start"))
 	}
 	db := c.cur.db
@@ -46,16 +49,39 @@ func (c *Capturer) open(ctx context.Context) error {
 			"close all connections of the application and open them again", name)}
 		c.opts.Log.Warn("a file of the database was removed", "error", c.names.notice)
 	}
-	used, err := db.locked(sharedFirst, sharedBytes)
-	if err != nil || used || time.Since(c.names.since) < goneAtLeast {
+	if used, err := db.locked(sharedFirst, sharedBytes); err != nil || used {
 		return err
 	}
-	return c.anew(ctx, name+" was removed")
+	c.plan.doubt = doubt(name + " was removed")
+	err = c.cur.shut()
+	c.cur, c.journal, c.names.notice = nil, journal{}, nil
+	if err == nil {
+		err = errApart
+	}
+	return err
+}
+
+// errApart means that the database is left alone for a moment.
+var errApart = errors.New("waiting before the WAL is made anew")
+
+// apart is errApart as long as the WAL must not be made anew by us. Somebody
+// else may make it.
+func (c *Capturer) apart() error {
+	if c.names.since.IsZero() {
+		return nil
+	}
+	if time.Since(c.names.since) < goneAtLeast {
+		if f, err := stampOf(c.path + "-wal"); err != nil || f == (stamp{}) {
+			return errApart
+		}
+	}
+	c.names = names{}
+	return nil
 }
 
 // anew opens the database again.
 func (c *Capturer) anew(ctx context.Context, reason string) error {
-	err := c.cur.db.close()
+	err := c.cur.shut()
 	c.cur, c.journal, c.names = nil, journal{}, names{}
 	c.plan.doubt = doubt(reason)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestAnApplicationThatGoesOnInARemovedWALIsCaptured(t *testing.T) {
 	sum := w.Stop(t)
 	eventually(t, "well again", func() bool { return c.Status().State == capture.StateCapturing })
 	stop()
-	step(t, c)
+	eventually(t, "captured to the end", func() bool { return c.Capture(t.Context()) == nil })
 	m.drain(c.Spool())
 	shut(t, c)
 	m.equals(path)

@@ -114,7 +114,7 @@ func TestAReplacedDatabaseIsCompared(t *testing.T) {
 			c := capturer(t, path, m)
 			step(t, c)
 			replace(t, how, path, other)
-			step(t, c)
+			eventually(t, "captured", func() bool { return c.Capture(t.Context()) == nil })
 			testdb.StartWriter(t, path, testdb.Load{Commits: 3}).Wait(t)
 			step(t, c)
 			m.drain(c.Spool())

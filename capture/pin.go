@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +16,7 @@ import (
 const pinRounds = 100
 
 // checkpointPatience is how long a checkpoint of the application is waited for.
-const checkpointPatience = 2 * time.Millisecond
+const checkpointPatience = 10 * time.Millisecond
 
 // pinBound is the newest frame that the held read transaction can see.
 type pinBound struct {
@@ -126,10 +125,17 @@ func (c *cursor) reached() bool {
 // the connection that is free. The application tries its own after each commit
 // to a long WAL, which mostly has nothing to do and is over at once.
 func (c *cursor) checkpoint() error {
+	foreign, err := c.overwritten()
+	if err != nil {
+		return err
+	}
+	if foreign {
+		return errForeignWrite
+	}
 	if err := c.advance(); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(checkpointPatience); ; runtime.Gosched() {
+	for deadline := time.Now().Add(checkpointPatience); ; time.Sleep(checkpointPatience / 50) {
 		ran, err := c.db.conns[1-c.held].passive()
 		c.ran = ran
 		if ran || err != nil || time.Now().After(deadline) {

@@ -96,15 +96,15 @@ func (c *Capturer) adopt(ctx context.Context, im *image, tip Tip) (bool, error) 
 		pos.PostApplyChecksum = ltx.ChecksumFlag | (pos.PostApplyChecksum ^ sum)
 		return sums.Set(pgno, sum)
 	})
-	if err != nil {
+	if err = errors.Join(err, c.st.noteSums()); err != nil {
 		return false, err
 	}
 	if pos != tip.Pos {
 		if pos.TXID, err = c.find(ctx, pos.PostApplyChecksum); err != nil || pos.TXID == 0 {
-			return false, errors.Join(err, sums.Reset())
+			return false, errors.Join(err, sums.Reset(), c.st.noteSums())
 		}
 	}
-	if err := sums.Commit(pos, c.cur.db.pageSize, im.pages); err != nil {
+	if err := errors.Join(sums.Commit(pos, c.cur.db.pageSize, im.pages), c.st.noteSums()); err != nil {
 		return false, err
 	}
 	if pos != tip.Pos {
@@ -143,12 +143,14 @@ func (c *Capturer) base(ctx context.Context, im *image, after ltx.Pos) error {
 		total = ltx.ChecksumFlag | (total ^ sum)
 		return sums.Set(pgno, sum)
 	})
-	if err != nil {
+	if err = errors.Join(err, c.st.noteSums()); err != nil {
 		return fmt.Errorf("capture full copy: %w", err)
 	}
 	c.opts.Metrics.bases.Inc()
 	c.opts.Metrics.pages.Add(float64(im.pages))
-	err = c.commit(d, total, im.mark, func(pos ltx.Pos) error { return sums.Commit(pos, size, im.pages) })
+	err = c.commit(d, total, im.mark, func(pos ltx.Pos) error {
+		return errors.Join(sums.Commit(pos, size, im.pages), c.st.noteSums())
+	})
 	if err == nil {
 		c.caught(im)
 	}

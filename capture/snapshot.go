@@ -55,7 +55,7 @@ func (c *Capturer) view(ctx context.Context) (*view, error) {
 	}
 	c.cur.db.insists = c.heldFor() > insistAfter
 	v, err := c.hold()
-	if err = errors.Join(err, c.st.noteSums()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	v.at = c.st.spool.newest()

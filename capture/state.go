@@ -92,7 +92,7 @@ func (st *state) heal() error {
 	if !st.spool.unpublished() {
 		return nil
 	}
-	if err := st.redo(); err != nil {
+	if err := errors.Join(st.redo(), st.noteSums()); err != nil {
 		return err
 	}
 	st.spool.publish()
@@ -125,12 +125,13 @@ func (st *state) applyDraft(d *draft, pos ltx.Pos) error {
 	return st.apply(f, func(ltx.Header) ltx.Pos { return pos })
 }
 
-func (st *state) apply(r io.Reader, pos func(ltx.Header) ltx.Pos) error {
+func (st *state) apply(r io.Reader, pos func(ltx.Header) ltx.Pos) (err error) {
 	dec, err := ltx.NewDecoder(r)
 	if err != nil {
 		return err
 	}
 	h := dec.Header()
+	defer func() { err = errors.Join(err, st.noteSums()) }()
 	if err := st.sums.Begin(); err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (f spooled) doubts(tip Tip) string {
 
 // forget drops everything: the replica tells more than the state does.
 func (st *state) forget() error {
-	return errors.Join(st.spool.clear(), st.sums.Reset())
+	return errors.Join(st.spool.clear(), st.sums.Reset(), st.noteSums())
 }
 
 func (st *state) close() error { return st.sums.Close() }

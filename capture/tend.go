@@ -8,12 +8,15 @@ import (
 )
 
 const (
-	// restartBytes is the size of the WAL from which on a restart is sought:
-	// SQLite's own default of a thousand pages.
+	// restartBytes is the size of the WAL above which SQLite by its defaults
+	// tries to copy back after each commit: a thousand pages.
 	restartBytes = 4 << 20
+	// seekBytes is the size of the WAL from which on a restart is sought.
+	seekBytes = restartBytes / 2
 	// quiet is how long nobody commits before everything is copied back.
 	quiet = 300 * time.Millisecond
-	// tendFactor times the duration of one try passes before the next one.
+	// tendFactor times the duration of one try passes before the next one, as
+	// long as the WAL is not longer than restartBytes.
 	tendFactor = 5
 	// seekRounds is how often frames are copied back in one try.
 	seekRounds = 6
@@ -24,6 +27,8 @@ const (
 	// syncBytes of frames are worth a sync of their own, so that there is little
 	// left to sync when it matters.
 	syncBytes = 1 << 20
+	// busyBytes of frames are copied back at once where commits come fast.
+	busyBytes = 4 << 20
 )
 
 // tend keeps the WAL short and the pin out of the way of others.
@@ -70,14 +75,17 @@ func (c *Capturer) shorten(ctx context.Context, ih wal.IndexHeader) (err error) 
 		_, err = c.seekRestart(ctx)
 	case c.crowded(size) && !start.Before(c.plan.lockNext):
 		err = c.makeRoom(ctx)
-	case size >= max(restartBytes, c.st.spool.gatheringSize()/2) && !start.Before(c.plan.tendNext):
-		if !c.plan.busy || c.bytes(ih.MaxFrame-ih.Backfilled) >= restartBytes {
-			_, err = c.seekRestart(ctx)
-		}
+	case c.plan.busy && c.bytes(ih.MaxFrame-ih.Backfilled) >= busyBytes:
+		_, err = c.copyBack(ctx)
+	case !c.plan.busy && size >= max(seekBytes, c.st.spool.gatheringSize()/2) && !start.Before(c.plan.tendNext):
+		_, err = c.seekRestart(ctx)
 	default:
 		return nil
 	}
-	c.plan.tendNext = time.Now().Add(tendFactor * time.Since(start))
+	c.plan.tendNext = start
+	if size < restartBytes {
+		c.plan.tendNext = time.Now().Add(tendFactor * time.Since(start))
+	}
 	return err
 }
 
@@ -126,7 +134,11 @@ func (c *Capturer) seekRestart(ctx context.Context) (done bool, err error) {
 // copyBack copies back all frames that are committed now, and tells whether
 // the WAL may restart.
 func (c *Capturer) copyBack(ctx context.Context) (bool, error) {
-	if err := c.catchUp(ctx); err != nil {
+	capture := c.catchUp
+	if c.plan.busy {
+		capture = c.captureAll
+	}
+	if err := capture(ctx); err != nil {
 		return false, err
 	}
 	if err := c.cur.checkpoint(); err != nil {

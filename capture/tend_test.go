@@ -42,13 +42,12 @@ func beside(t *testing.T, limit capture.Size, load testdb.Load, enough func(capt
 // Commits that come faster than copying back and syncing once takes leave no
 // quiet instant.
 func TestAWriterThatLeavesNoQuietInstantIsMadeRoomFor(t *testing.T) {
-	load := testdb.Load{Seed: 7, Rate: 1500, Payload: 100}
+	load := testdb.Load{Seed: 7, Rate: 4000, Payload: 100}
 	beside(t, 8<<20, load, func(s capture.Status, _ int64) bool { return s.WriteLocks >= 1 })
 }
 
 func TestTheWriteLockIsNeverTakenWhenForbidden(t *testing.T) {
-	load := testdb.Load{Seed: 8, Payload: 100, Churn: 1, Body: 200}
-	s := beside(t, 0, load, func(_ capture.Status, wal int64) bool { return wal > 40<<20 })
+	s := beside(t, 0, testdb.Load{Seed: 8, Payload: 100}, func(_ capture.Status, wal int64) bool { return wal > 20<<20 })
 	if s.WriteLocks != 0 {
 		t.Errorf("the write lock was taken %d times", s.WriteLocks)
 	}

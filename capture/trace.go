@@ -17,6 +17,7 @@ type trace struct {
 	salt1       uint32
 	backfilled  uint32
 	inTheMiddle bool // a checkpoint was running, or was cut off
+	touched     bool // the file is not as it was at the last look
 }
 
 // overwritten tells whether something other than a checkpoint wrote to the
@@ -39,11 +40,27 @@ func (c *cursor) overwritten() (bool, error) {
 		inTheMiddle: copying(before) || copying(after) || before.Salt1 != after.Salt1 || before.Backfilled != after.Backfilled,
 	}
 	last := c.db.trace
+	now.touched = last.known && (!last.mtime.Equal(now.mtime) || last.size != now.size)
 	c.db.trace = now
 	if !last.known || last.inTheMiddle || now.inTheMiddle || last.salt1 != now.salt1 || last.backfilled != now.backfilled {
 		return false, nil
 	}
-	return !last.mtime.Equal(now.mtime) || last.size != now.size, nil
+	return now.touched, nil
 }
 
 func copying(ih wal.IndexHeader) bool { return ih.BackfillAttempted > ih.Backfilled }
+
+// shut closes the database. If its file is not what SQLite made of it, nothing
+// may be copied into it from the WAL any more, which is left to whoever opens
+// it next.
+func (c *cursor) shut() error {
+	moved, err := c.db.moved()
+	foreign := false
+	if err == nil && !moved && !c.db.still() {
+		foreign, err = c.overwritten()
+	}
+	if err != nil || moved || foreign {
+		return c.db.abandon()
+	}
+	return c.db.close()
+}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/storage"
@@ -19,12 +18,14 @@ var ErrFenced = errors.New("another process writes this replica")
 
 const compareBuffer = 64 << 10
 
-// Upload stores a captured file under its key unless the key exists, and returns
-// it as it is on the bucket. If the key exists, the stored content decides: equal content is a former attempt of ours
-// whose answer was lost, other content is ErrFenced. After any other error it
-// is open whether the file was stored; uploading it again is safe.
+// Upload stores a captured file under its key unless the key exists, and
+// returns it as it is on the bucket. If the key exists, the stored content
+// decides: equal content is a former attempt of ours whose answer was lost,
+// other content is ErrFenced. A file that changes meanwhile is an error. After
+// any other error it is open whether the file was stored; uploading it again is
+// safe.
 func (r *Replica) Upload(ctx context.Context, p Pending) (ltx.FileInfo, error) {
-	f, err := os.Open(p.Path)
+	f, err := openSteady(p.Path)
 	if err != nil {
 		return ltx.FileInfo{}, fmt.Errorf("upload %s: %w", r.Key(p.Info), err)
 	}

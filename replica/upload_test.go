@@ -3,6 +3,8 @@ package replica_test
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +38,31 @@ func TestUploadRecognizesItsOwnLostAnswer(t *testing.T) {
 		t.Errorf("second attempt: %v", err)
 	}
 	checkTip(t, h, p.Info)
+}
+
+// meddler writes to the file that is being uploaded.
+type meddler struct {
+	storage.Bucket
+	path string
+}
+
+func (m meddler) Put(ctx context.Context, key string, body io.ReadSeeker, cond storage.Condition) (storage.Object, error) {
+	if err := os.Truncate(m.path, 10); err != nil {
+		return storage.Object{}, err
+	}
+	return m.Bucket.Put(ctx, key, body, cond)
+}
+
+func TestAFileThatChangesIsNotUploaded(t *testing.T) {
+	h := newHistory(t, 4096)
+	p := h.capture(t.TempDir())
+	r := replica.New(meddler{h.bucket, p.Path}, replica.LayoutDir, slog.New(slog.DiscardHandler))
+	if _, err := r.Upload(t.Context(), p); err == nil || errors.Is(err, replica.ErrFenced) || !strings.Contains(err.Error(), p.Path) {
+		t.Errorf("got %v, want an error that names the file", err)
+	}
+	if files, err := h.Inventory(t.Context()); err != nil || len(files) != 0 {
+		t.Errorf("on the bucket: %v, %v", files, err)
+	}
 }
 
 func TestUploadIsFencedByOtherContentOnly(t *testing.T) {
