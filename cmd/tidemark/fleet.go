@@ -22,6 +22,7 @@ import (
 type fleet struct {
 	line    *turns.Line
 	watcher *capture.Watcher
+	tender  *tender
 	buckets *buckets
 	log     *slog.Logger
 	folders []*folder
@@ -44,7 +45,8 @@ type fleetState struct {
 	crowded bool          // it was said that there are too many busy ones
 }
 
-func newFleet(cfg Config, b *buckets, w *capture.Watcher, log *slog.Logger) *fleet {
+func newFleet(cfg Config, b *buckets, shop *workshop, w *capture.Watcher) *fleet {
+	log := b.log
 	f := &fleet{
 		line: turns.New(cfg.MaxOpen), watcher: w, buckets: b, log: log, limit: cfg.MaxOpen, guarded: cfg.Exec != "",
 		listed: map[string]struct{}{}, news: make(chan struct{}, 1), ending: make(chan struct{}),
@@ -52,6 +54,7 @@ func newFleet(cfg Config, b *buckets, w *capture.Watcher, log *slog.Logger) *fle
 			slots: map[string]*slot{}, places: map[string]string{}, events: map[*slot]struct{}{}, changed: make(chan struct{}),
 		},
 	}
+	f.tender = newTender(f, shop)
 	var replicas []string
 	for _, d := range cfg.Databases {
 		if l, err := d.Replica.locate(); err == nil && l.dir != "" {
@@ -77,7 +80,7 @@ func (f *fleet) Run(ctx context.Context) error {
 		return nil
 	}
 	var group errgroup.Group
-	for _, run := range []func(context.Context) error{f.line.Run, f.sort, f.patrol} {
+	for _, run := range []func(context.Context) error{f.line.Run, f.sort, f.patrol, f.tender.Run} {
 		group.Go(func() error { _ = run(ctx); return nil })
 	}
 	for _, d := range f.folders {
@@ -123,10 +126,11 @@ func (f *fleet) sort(ctx context.Context) error {
 	}
 }
 
-// The databases are looked at one after the other: each once in a round, so
-// many at most a second, for file systems that tell no events.
+// The databases are looked at one after the other, as a net below the events:
+// each once in a round, which is shorter for file systems that tell no events,
+// but so many at most a second.
 const (
-	round     = time.Minute
+	round     = 10 * time.Minute
 	atMost    = 200
 	dutyPause = time.Second
 )

@@ -129,7 +129,7 @@ func (s *slot) finish(ctx context.Context, d *replicated, t *turns.Turn) (condit
 	})
 	if err := group.Wait(); err == nil || left == lost {
 		if err == nil {
-			left = quiet
+			left = drained
 		}
 		return left, err
 	}

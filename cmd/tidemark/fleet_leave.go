@@ -57,7 +57,7 @@ func (s *slot) next(left condition, err error, started time.Time) turns.Next {
 		left = quiet
 	}
 	switch {
-	case s.isGone() && (left == quiet || !s.hasDirectory() || left == paced && time.Since(started) > patient):
+	case s.isGone() && (left == quiet || left == drained || !s.hasDirectory() || left == paced && time.Since(started) > patient):
 		s.dismiss()
 		return turns.Next{}
 	case (left == away || left == tipless) && !s.folder.workedSince(started):
@@ -68,11 +68,9 @@ func (s *slot) next(left condition, err error, started time.Time) turns.Next {
 		return turns.Next{After: pause/2 + rand.N(pause/2+1)}
 	}
 	s.note(nil)
-	if left == quiet {
+	if left == drained || left == quiet && s.idle() {
 		s.finished(nil)
-		if s.idle() || s.isDone() {
-			return turns.Next{}
-		}
+		return turns.Next{}
 	}
 	return turns.Next{Again: true}
 }

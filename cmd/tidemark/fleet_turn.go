@@ -37,14 +37,14 @@ func (s *slot) Turn(ctx context.Context, t *turns.Turn) turns.Next {
 		s.dismiss()
 		return turns.Next{}
 	}
-	if s.idle() || s.isDone() {
+	if s.isDone() || s.idle() && !s.hosting() {
 		s.finished(s.fenced())
 		return turns.Next{}
 	}
 	if name := s.heldUp(t); name != "" {
 		return turns.Next{Until: name}
 	}
-	if wait := s.tooSoon(); wait > 0 {
+	if wait := s.tooSoon(); wait > 0 && !s.hosting() {
 		return turns.Next{After: wait}
 	}
 	started := time.Now()
@@ -152,7 +152,7 @@ func (s *slot) keep(ctx context.Context, d *replicated, t *turns.Turn) (conditio
 	rest := time.NewTicker(look)
 	defer rest.Stop()
 	for !gone {
-		if t.Wanted() {
+		if t.Wanted() && !s.folder.fleet.isEnding() {
 			if left, err := s.yield(ctx, d, t); left != opening {
 				return left, err
 			}
@@ -170,7 +170,7 @@ func (s *slot) keep(ctx context.Context, d *replicated, t *turns.Turn) (conditio
 				troubled = false
 				rest.Reset(idleFor)
 			}
-			if s.folder.fleet.isScarce() && d.idleFor() > idleFor {
+			if s.folder.fleet.isScarce() && d.idleFor() > idleFor && !s.hosting() {
 				return quiet, nil
 			}
 		case <-t.Asked():
@@ -184,12 +184,19 @@ func (s *slot) keep(ctx context.Context, d *replicated, t *turns.Turn) (conditio
 }
 
 // yield waits for a condition in which the database can be left while others
-// want its place; opening says that they do not any more.
+// want its place; opening says that they do not any more, or that all end.
 func (s *slot) yield(ctx context.Context, d *replicated, t *turns.Turn) (condition, error) {
 	begin := time.Now()
 	asked := true
 	left, err := s.until(ctx, d, func(c condition) bool {
-		if asked = t.Wanted(); !asked || c != busy && c != opening {
+		if asked = t.Wanted() && !s.folder.fleet.isEnding(); !asked || c > drained {
+			return true
+		}
+		if s.hosting() {
+			begin = time.Now()
+			return false
+		}
+		if c != busy && c != opening {
 			return true
 		}
 		if c == busy && time.Since(begin) > share {

@@ -8,14 +8,16 @@ import (
 	"github.com/tidemark-io/tidemark/ltx"
 )
 
-// condition says whether a database can be left for others.
+// condition says whether a database can be left for others. Those after drained
+// mean that it does not get on.
 type condition int
 
 const (
 	opening condition = iota // not known yet
 	busy                     // there is something to capture or to upload
 	paced                    // what waits for upload may not go yet
-	quiet                    // everything is on the replica
+	quiet                    // everything that is captured is on the replica
+	drained                  // the same, and nothing is left to capture: it is finished
 	away                     // uploads fail
 	tipless                  // the replica cannot be asked
 	broken                   // the database or its state cannot be used

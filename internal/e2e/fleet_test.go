@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tidemark-io/tidemark/internal/e2e/rig"
 	"github.com/tidemark-io/tidemark/internal/testbucket"
 	"github.com/tidemark-io/tidemark/internal/testdb"
@@ -249,5 +251,36 @@ func TestAnOutageOfTheBucketDelaysManyDatabasesOnly(t *testing.T) {
 	f.commit(f.path(0), 1)
 	rig.Eventually(t, rig.Limit, func(ctx context.Context) error { return f.uploaded(ctx) })
 	sidecar.Kill(t) // so that nothing is brought there by the end
+	f.restoreAll()
+}
+
+func TestMoreBusyDatabasesThanMayBeOpenLoseNothingAtTheEnd(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, rig.Directory(t))
+	sidecar := f.start()
+	f.replicas()
+	const busy = 4 * fleetOpen
+	var group errgroup.Group
+	writers := make([]*testdb.Writer, busy)
+	for i := range writers {
+		load := modest(100)
+		load.Rate = 20
+		w, err := testdb.NewWriter(t.Context(), testdb.Open(t, f.path(i)), load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writers[i] = w
+		group.Go(func() error {
+			_, err := w.Run(t.Context())
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range writers {
+		f.tips[f.path(i)] = w.Tip()
+	}
+	stop(t, sidecar)
 	f.restoreAll()
 }
