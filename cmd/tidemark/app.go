@@ -18,7 +18,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		HideHelpCommand: true,
 		HideVersion:     true,
 		Commands: []*cli.Command{
-			replicateCommand(), restoreCommand(), statusCommand(), configCommand(),
+			replicateCommand(), restoreCommand(), ltxCommand(), verifyCommand(), statusCommand(), configCommand(),
 			demoCommand(), versionCommand(), demoWriterCommand(),
 		},
 		OnUsageError:   usageMistake,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,28 +15,38 @@ import (
 
 // restoreEnds returns from where and to where.
 func restoreEnds(c *cli.Context, arg string) (location, string, error) {
-	var d Database
-	var err error
-	target := c.String("o")
-	isURL := looksLikeURL(arg)
-	switch {
-	case isURL && explicitConfig(c):
-		return location{}, "", usagef("a URL is given as well as -config; with -config give the path of a database")
-	case !isURL && (explicitConfig(c) || !isDirectory(arg)):
-		if d, err = configuredDatabase(c, arg); target == "" {
-			target = d.Path
-		}
-	default:
-		if target == "" {
-			return location{}, "", usagef("-o PATH is missing: where to write the database from %s", withoutQuery(arg))
-		}
-		d, err = singleDatabase(target, arg)
-	}
+	place, d, err := replicaOf(c, arg)
 	if err != nil {
 		return location{}, "", err
 	}
+	target := cmp.Or(c.String("o"), d.Path)
+	if target == "" {
+		return location{}, "", usagef("-o PATH is missing: where to write the database from %s", withoutQuery(arg))
+	}
+	return place, target, nil
+}
+
+// replicaOf finds the replica that an argument names: a URL, a directory, or a
+// database of the configuration file, which is returned too then.
+func replicaOf(c *cli.Context, arg string) (location, Database, error) {
+	isURL := looksLikeURL(arg)
+	switch {
+	case isURL && explicitConfig(c):
+		return location{}, Database{}, usagef("a URL is given as well as -config; with -config give the path of a database")
+	case !isURL && (explicitConfig(c) || !isDirectory(arg)):
+		d, err := configuredDatabase(c, arg)
+		if err != nil {
+			return location{}, d, err
+		}
+		place, err := d.Replica.locate()
+		return place, d, err
+	}
+	d, err := singleDatabase("database", arg)
+	if err != nil {
+		return location{}, Database{}, err
+	}
 	place, err := d.Replica.locate()
-	return place, target, err
+	return place, Database{}, err
 }
 
 // configuredDatabase looks a database up in the configuration file.
