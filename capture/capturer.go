@@ -164,7 +164,9 @@ func (c *Capturer) step(ctx context.Context, capture func(context.Context) error
 	if err == nil {
 		err = c.guard(ctx, capture)
 	}
-	c.report(err)
+	if err == nil || ctx.Err() == nil { // a step that was called off tells nothing
+		c.report(err)
+	}
 	return err
 }
 

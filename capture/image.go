@@ -85,8 +85,9 @@ func (im *image) each(ctx context.Context, fn func(pgno uint32, page []byte) err
 		}
 		defer func() { err = errors.Join(err, leave()) }()
 	}
-	buf := make([]byte, imageChunk)
-	perChunk := uint32(imageChunk / im.db.pageSize)
+	size := int64(im.db.pageSize)
+	buf := make([]byte, min(imageChunk, int64(im.pages)*size)) // many databases are small
+	perChunk := uint32(imageChunk / size)
 	for first := uint32(1); first <= im.pages; first += perChunk {
 		select {
 		case <-ctx.Done():

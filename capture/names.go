@@ -28,7 +28,7 @@ func (c *Capturer) open(ctx context.Context) error {
 		if apart := c.apart(); apart != nil {
 			return apart
 		}
-		return c.reopen(ctx, cmp.Or(string(c.plan.doubt), "start"))
+		return c.reopen(ctx, cmp.Or(string(c.plan.doubt), atStart))
 	}
 	db := c.cur.db
 	if moved, err := db.moved(); err != nil || moved {

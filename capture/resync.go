@@ -64,14 +64,18 @@ func (c *Capturer) caught(im *image) {
 // compared tells of a comparison: of one that is out of the ordinary everybody.
 func (c *Capturer) compared(reason string, pages uint32, different int) {
 	level := slog.LevelInfo
-	if reason == changeCounter {
+	if reason == changeCounter || reason == atStart && different == 0 {
 		level = slog.LevelDebug
-	} else {
+	}
+	if reason != changeCounter {
 		c.opts.Metrics.resyncs.Inc()
 		c.status.set(func(s *Status) { s.Resyncs++ })
 	}
 	c.opts.Log.Log(context.Background(), level, "compared database with the page sums", "reason", reason, "pages", pages, "different", different)
 }
+
+// atStart is the reason of the comparison that every start makes.
+const atStart = "start"
 
 // difference writes the pages that differ from the page sums into a draft,
 // which it starts at the first of them.

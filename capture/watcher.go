@@ -34,6 +34,7 @@ type Watcher struct {
 
 	mu   sync.Mutex
 	fs   *fsnotify.Watcher // nil: not running
+	none error             // why there never will be events
 	dirs map[string]*watched
 	dark map[string]bool // directories that the kernel does not watch
 }
@@ -64,7 +65,9 @@ func NewWatcher(log *slog.Logger) *Watcher {
 func (w *Watcher) Run(ctx context.Context) error {
 	fs, err := fsnotify.NewWatcher()
 	if err != nil {
+		err = permission(err, "")
 		w.log.Warn("file events are not available, polling instead", "error", err)
+		w.fail(err)
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
@@ -217,6 +220,16 @@ func (w *Watcher) start(fs *fsnotify.Watcher) {
 	}
 }
 
+// fail tells everybody that no event will ever come.
+func (w *Watcher) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.none = err
+	for _, d := range w.dirs {
+		d.all()
+	}
+}
+
 func (w *Watcher) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -250,7 +263,7 @@ func (w *Watcher) directory(dir string) *watched {
 // arm asks the kernel for events of dir, unless it gives them already.
 func (w *Watcher) arm(dir string, d *watched) error {
 	if w.fs == nil || d.on {
-		return nil
+		return w.none
 	}
 	err := w.fs.Add(dir)
 	if d.on = err == nil; d.on {
