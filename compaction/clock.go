@@ -15,8 +15,11 @@ type Clock struct {
 	known bool
 }
 
-// note learns from a file that the bucket has just stamped.
-func (c *Clock) note(stamp time.Time) {
+// Note learns from a file that the bucket has just stamped; zero tells nothing.
+func (c *Clock) Note(stamp time.Time) {
+	if stamp.IsZero() {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lead, c.known = max(0, time.Since(stamp)), true

@@ -107,7 +107,7 @@ func (v *inventory) add(f ltx.FileInfo) {
 	if f.ModTime.IsZero() {
 		f.ModTime = time.Now()
 	}
-	v.clock.note(f.ModTime)
+	v.clock.Note(f.ModTime)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.bad, keyOf(f))

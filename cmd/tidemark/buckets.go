@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/replica"
 	"github.com/tidemark-io/tidemark/s3"
 	"github.com/tidemark-io/tidemark/storage"
@@ -19,7 +20,8 @@ import (
 type buckets struct {
 	metrics  *metrics
 	log      *slog.Logger
-	answered chan struct{} // capacity 1: a bucket answered for the first time
+	clock    compaction.Clock // of directories
+	answered chan struct{}    // capacity 1: a bucket answered for the first time
 
 	mu     sync.Mutex
 	shared map[sharedKey]*sharedBucket
@@ -35,6 +37,7 @@ type sharedKey struct {
 type sharedBucket struct {
 	s3       *s3.Bucket
 	observed storage.Bucket
+	clock    compaction.Clock
 
 	mu       sync.Mutex
 	prefixes map[string]struct{} // as the settings name them, so they are few
@@ -66,7 +69,7 @@ func (b *buckets) remote(ctx context.Context, place location, log *slog.Logger) 
 		if err != nil {
 			return nil, err
 		}
-		r.bucket = b.metrics.bucket.Observed(dir)
+		r.bucket, r.clock = b.metrics.bucket.Observed(dir), &b.clock
 		r.replica = replica.New(r.bucket, replica.LayoutDir, log)
 		return r, nil
 	}
@@ -77,7 +80,7 @@ func (b *buckets) remote(ctx context.Context, place location, log *slog.Logger) 
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	shared.prefixes[place.base] = struct{}{}
-	r.shared, r.bucket = shared, storage.Under(shared.observed, place.s3.Prefix)
+	r.shared, r.clock, r.bucket = shared, &shared.clock, storage.Under(shared.observed, place.s3.Prefix)
 	r.replica = replica.New(r.bucket, replica.LayoutObject, log)
 	return r, nil
 }

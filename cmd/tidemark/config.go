@@ -8,6 +8,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/internal/web"
 	"github.com/tidemark-io/tidemark/s3"
 )
@@ -22,6 +23,8 @@ type Config struct {
 	Socket          Socket        `yaml:"socket"`
 	Addr            string        `yaml:"addr"`          // host:port of HTTP; empty: none
 	SyncInterval    time.Duration `yaml:"sync-interval"` // this and S3: for replicas that do not say otherwise
+	Compaction      Compaction    `yaml:",inline"`
+	Scratch         Scratch       `yaml:",inline"`
 	S3              s3.Config     `yaml:",inline"`
 }
 
@@ -35,8 +38,10 @@ type Database struct {
 	Watch            bool           `yaml:"watch,omitempty"`     // also those that come later
 	RestoreIfMissing bool           `yaml:"restore-if-db-not-exists"`
 	Capture          capture.Config `yaml:",inline"`
+	Snapshot         Snapshots      `yaml:"snapshot,omitempty"`
 	Replica          Replica        `yaml:"replica"`
 	Replicas         []Replica      `yaml:"replicas,omitempty"` // another spelling of replica, a list of one
+	compaction       compaction.Config
 }
 
 // SetDefaults makes d what it is when the file names nothing.
@@ -49,6 +54,8 @@ func DefaultConfig() Config {
 		ShutdownTimeout: 30 * time.Second,
 		Logging:         Logging{Level: "info", Type: "text"},
 		Socket:          Socket{Enabled: true, Permissions: 0o600},
+		Compaction:      defaultCompaction(),
+		Scratch:         Scratch{Limit: 10 << 30},
 		S3:              s3.DefaultConfig(),
 	}
 }
@@ -56,7 +63,7 @@ func DefaultConfig() Config {
 // Validate names every setting that is not possible, alone or together with
 // another one.
 func (c Config) Validate() error {
-	errs := []error{c.Logging.Validate(), c.Socket.Validate(), web.CheckAddr(c.Addr), c.S3.ValidateTransfer()}
+	errs := []error{c.Logging.Validate(), c.Socket.Validate(), web.CheckAddr(c.Addr), c.Scratch.Validate(), c.S3.ValidateTransfer()}
 	if c.ShutdownTimeout < time.Second {
 		errs = append(errs, fmt.Errorf("shutdown-timeout: %s is too short; at least 1s is needed for a last upload", c.ShutdownTimeout))
 	}

@@ -68,7 +68,7 @@ func singleDatabase(path, url string) (Database, error) {
 		return Database{}, usagef("an argument is empty")
 	}
 	d := Database{Path: path, Capture: capture.DefaultConfig(), Replica: Replica{URL: url}}
-	err := d.normalize(Config{})
+	err := d.normalize(DefaultConfig())
 	if err == nil {
 		_, err = d.validate()
 	}

@@ -42,6 +42,9 @@ func parseConfig(text []byte, lookup func(string) (string, bool)) (Config, error
 
 // normalize brings the spellings of one meaning to one form.
 func (c *Config) normalize() error {
+	if _, err := c.Compaction.of(Snapshots{}); err != nil {
+		return err
+	}
 	for i := range c.Databases {
 		if err := c.Databases[i].normalize(*c); err != nil {
 			return fmt.Errorf("dbs[%d].%w", i, err)

@@ -5,13 +5,9 @@ package main
 func refusedKeys() map[string]string {
 	refused := map[string]string{
 		"mcp-addr":                    "not supported; remove the key",
-		"levels":                      "compaction is not supported yet; remove the key",
-		"snapshot":                    "periodic snapshots are not supported yet; remove the key",
-		"retention":                   "retention is not supported yet, nothing is deleted; remove the key",
 		"validation":                  "periodic validation is not supported yet; remove the key",
-		"l0-retention":                "retention is not supported yet, nothing is deleted; remove the key",
-		"l0-retention-check-interval": "retention is not supported yet, nothing is deleted; remove the key",
-		"verify-compaction":           "compaction is not supported yet; remove the key",
+		"l0-retention-check-interval": "files are deleted when they expire, nothing is looked for; remove the key",
+		"verify-compaction":           "merged files are always verified; remove the key",
 		"heartbeat-url":               "heartbeats are not supported yet; remove the key",
 		"heartbeat-interval":          "heartbeats are not supported yet; remove the key",
 		"shutdown-sync-timeout":       "use shutdown-timeout",
@@ -30,7 +26,9 @@ func refusedKeys() map[string]string {
 
 func refusedDatabaseKeys() map[string]string {
 	return map[string]string{
-		"snapshot":                  "periodic snapshots are not supported yet; remove the key",
+		"levels":                    "it holds for all databases; move it to the top",
+		"retention":                 "it holds for all databases, how long is said by snapshot.retention; move it to the top",
+		"l0-retention":              "it holds for all databases; move it to the top",
 		"meta-path":                 "the state directory is always beside the database; remove the key",
 		"meta-dir":                  "the state directory is always beside the database; remove the key",
 		"monitor-interval":          "use poll-interval; changes are noticed at once where the file system reports them",

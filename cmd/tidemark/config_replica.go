@@ -45,6 +45,10 @@ func (d *Database) normalize(shared Config) error {
 	case len(d.Replicas) == 1:
 		d.Replica, d.Replicas = d.Replicas[0], nil
 	}
+	var err error
+	if d.compaction, err = shared.Compaction.of(d.Snapshot); err != nil {
+		return err
+	}
 	if d.Replica.SyncInterval == 0 {
 		d.Replica.SyncInterval = shared.SyncInterval
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/strict"
+	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/s3"
 )
 
@@ -22,7 +23,7 @@ func TestSampleSettingsAreTheDefaults(t *testing.T) {
 	}
 	want := DefaultConfig()
 	want.Databases = []Database{{
-		Path: "/var/lib/lake/catalog.sqlite", Capture: capture.DefaultConfig(),
+		Path: "/var/lib/lake/catalog.sqlite", Capture: capture.DefaultConfig(), compaction: compaction.DefaultConfig(),
 		Replica: Replica{Type: typeFile, URL: "file:///var/backups/lake/catalog"},
 	}}
 	if !reflect.DeepEqual(got, want) {

@@ -234,6 +234,7 @@ func (d *folder) remove(s *slot) {
 	delete(f.shared.places, s.key)
 	delete(f.shared.events, s)
 	f.shared.mu.Unlock()
+	f.tender.forget(s)
 	f.buckets.metrics.forget(s.path)
 	d.log.Info("database gone", "db", s.path)
 	d.finder.Forget(s.path)

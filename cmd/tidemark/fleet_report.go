@@ -55,6 +55,7 @@ func (s *slot) Report() DatabaseReport {
 	if r.Captured.TXID < r.Uploaded.TXID {
 		r.Captured = r.Uploaded
 	}
+	r.Compaction = s.folder.fleet.tender.status(s)
 	r.UploadedBytes += s.last.bytes
 	r.Resyncs += s.last.resyncs
 	r.WriteLocks += s.last.locks

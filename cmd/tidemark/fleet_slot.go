@@ -165,7 +165,9 @@ func (s *slot) begin(ctx context.Context) (*replicated, error) {
 	}
 	s.folder.mu.Lock()
 	d.from = origin{watcher: f.watcher, holder: s.folder.holder, succeeded: s.folder.succeeded}
+	d.from.uploaded = func(file ltx.FileInfo) { f.tender.uploaded(s, d, file) }
 	s.folder.mu.Unlock()
+	defer f.tender.opened(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.from.resume, d.from.notBefore = s.parked, s.last.next

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/replica"
 	"github.com/tidemark-io/tidemark/storage"
 )
@@ -17,6 +18,8 @@ type remote struct {
 	bucket  storage.Bucket
 	buckets *buckets
 	shared  *sharedBucket // nil: a directory
+	clock   *compaction.Clock
+	gate    replica.Gate
 
 	mu  sync.Mutex
 	tip replica.Tip // what the bucket held when it was asked last

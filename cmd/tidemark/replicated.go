@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/internal/loop"
+	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/replica"
 	"github.com/tidemark-io/tidemark/storage"
 )
@@ -22,8 +24,8 @@ type replicated struct {
 	cfg    Database
 	remote *remote
 	log    *slog.Logger
-	opened chan struct{} // closed once parts are there
-	use    sync.RWMutex  // held to read while parts work, to write to close them
+	signs
+	use sync.RWMutex // held to read while parts work, to write to close them
 
 	mu          sync.Mutex
 	parts       *parts
@@ -35,10 +37,18 @@ type replicated struct {
 	from origin
 }
 
+// signs are what others wait for.
+type signs struct {
+	opened   chan struct{} // closed once parts are there
+	answered chan struct{} // closed once the replica answered
+}
+
 // origin is what a database shares with others and what is known of it from
 // before; zero: nothing.
 type origin struct {
 	watcher   *capture.Watcher
+	workshop  *workshop          // nil: somebody else compacts the replica
+	uploaded  func(ltx.FileInfo) // called for each file where there is no workshop; may be nil
 	holder    *capture.Holder
 	resume    *capture.Parked
 	notBefore time.Time                         // of the next upload
@@ -51,7 +61,8 @@ type parts struct {
 	capturer *capture.Capturer
 	source   *source
 	uploader *replica.Uploader
-	closed   bool // guarded by replicated.mu
+	worker   *compaction.Worker // nil: somebody else compacts
+	closed   bool               // guarded by replicated.mu
 }
 
 // newReplicated starts nothing and sends nothing, but finds settings that can
@@ -68,7 +79,7 @@ func newReplicated(ctx context.Context, cfg Database, b *buckets, log *slog.Logg
 	}
 	return &replicated{
 		cfg: cfg, remote: r, log: log,
-		opened: make(chan struct{}), stopCapture: func() {},
+		signs: signs{opened: make(chan struct{}), answered: make(chan struct{})}, stopCapture: func() {},
 	}, nil
 }
 
@@ -117,14 +128,20 @@ func (d *replicated) work(ctx context.Context) error {
 	if stopping {
 		stop()
 	}
-	group.Go(func() error {
-		defer stop()
-		err := p.capturer.Run(captureCtx)
-		if ctx.Err() == nil && captureCtx.Err() != nil {
-			return nil // only capturing was to end
+	untilStop := func(run func(context.Context) error) func() error {
+		return func() error {
+			err := run(captureCtx)
+			if ctx.Err() == nil && captureCtx.Err() != nil && !isFenced(err) {
+				return nil // only capturing was to end
+			}
+			return err
 		}
-		return err
-	})
+	}
+	group.Go(untilStop(func(ctx context.Context) error {
+		defer stop()
+		return p.capturer.Run(ctx)
+	}))
+	group.Go(untilStop(func(ctx context.Context) error { return d.compact(ctx, p) }))
 	group.Go(func() error { return p.source.Run(ctx) })
 	group.Go(func() error { return p.uploader.Run(ctx) })
 	return group.Wait()

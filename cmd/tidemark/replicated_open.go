@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/replica"
 )
@@ -36,9 +37,15 @@ func (d *replicated) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var worker *compaction.Worker
+	if w := d.from.workshop; w != nil {
+		worker = w.worker(d.remote, compaction.Options{
+			Config: d.cfg.compaction, Snapshotter: capturer, Log: d.log, Metrics: d.remote.buckets.metrics.compaction(d.cfg.Path),
+		})
+	}
 	src := newSource(capturer.Spool(), d.cfg.Replica.SyncInterval, d.from.notBefore)
-	p := &parts{capturer: capturer, source: src, uploader: replica.NewUploader(d.remote.replica, src, replica.UploaderOptions{
-		Uploaded: func(ltx.FileInfo, ltx.Pos) { d.succeeded(away, tipless) },
+	p := &parts{capturer: capturer, source: src, worker: worker, uploader: replica.NewUploader(d.remote.replica, src, replica.UploaderOptions{
+		Uploaded: func(f ltx.FileInfo, _ ltx.Pos) { d.noteUpload(worker, f) },
 	})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,6 +60,7 @@ func (d *replicated) askTip(ctx context.Context) (capture.Tip, error) {
 	d.from.tipFails.Store(err != nil)
 	if err == nil {
 		d.succeeded(tipless)
+		d.noteAnswer()
 	}
 	return tip, err
 }

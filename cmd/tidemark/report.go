@@ -27,18 +27,24 @@ type Report struct {
 
 // DatabaseReport is the state of one database.
 type DatabaseReport struct {
-	Path          string   `json:"path"`
-	Replica       string   `json:"replica"`
-	State         string   `json:"state"`
-	Captured      Position `json:"captured"`
-	Uploaded      Position `json:"uploaded"`
-	LagSeconds    float64  `json:"lag_seconds"` // age of the oldest commit that is not uploaded; see lag
-	SpoolFiles    int      `json:"spool_files"`
-	SpoolBytes    int64    `json:"spool_bytes"`
-	UploadedBytes int64    `json:"uploaded_bytes"` // by this process
-	Resyncs       int      `json:"resyncs,omitempty"`
-	WriteLocks    int      `json:"write_locks,omitempty"` // times SQLite's write lock was held
+	Path       string   `json:"path"`
+	Replica    string   `json:"replica"`
+	State      string   `json:"state"`
+	Captured   Position `json:"captured"`
+	Uploaded   Position `json:"uploaded"`
+	LagSeconds float64  `json:"lag_seconds"` // age of the oldest commit that is not uploaded; see lag
+	SpoolFiles int      `json:"spool_files"`
+	SpoolBytes int64    `json:"spool_bytes"`
+	Done
+	Compaction *CompactionReport `json:"compaction,omitempty"` // nil: nothing is known yet
 	Trouble
+}
+
+// Done is what this process did for a database.
+type Done struct {
+	UploadedBytes int64 `json:"uploaded_bytes"`
+	Resyncs       int   `json:"resyncs,omitempty"`
+	WriteLocks    int   `json:"write_locks,omitempty"` // times SQLite's write lock was held
 }
 
 // Trouble is what is wrong with a database; zero: nothing.
@@ -119,6 +125,9 @@ func (p *parts) describe(r *DatabaseReport, tip ltx.Pos) {
 	r.SpoolFiles, r.SpoolBytes = p.capturer.Spool().Size()
 	r.UploadedBytes = uploaded.Bytes
 	r.Resyncs, r.WriteLocks = captured.Resyncs, captured.WriteLocks
+	if p.worker != nil {
+		r.Compaction = newCompactionReport(p.worker.Status())
+	}
 	switch {
 	case captured.LastError != "":
 		r.State, r.Error, r.FailingSince = stateFailing, captured.LastError, captured.FailingSince

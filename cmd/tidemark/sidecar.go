@@ -20,6 +20,7 @@ type sidecar struct {
 	fleet     *fleet
 	watcher   *capture.Watcher
 	buckets   *buckets
+	workshop  *workshop
 	log       *slog.Logger
 	started   time.Time
 }
@@ -27,8 +28,13 @@ type sidecar struct {
 func newSidecar(ctx context.Context, cfg Config, log *slog.Logger) (*sidecar, error) {
 	s := &sidecar{buckets: newBuckets(newMetrics(cfg.ownSeries()), log), log: log, started: time.Now()}
 	s.watcher = capture.NewWatcher(log)
-	s.fleet = newFleet(cfg, s.buckets, s.watcher, log)
+	var err error
+	if s.workshop, err = newWorkshop(cfg.Scratch); err != nil {
+		return nil, err
+	}
+	s.fleet = newFleet(cfg, s.buckets, s.workshop, s.watcher)
 	for _, d := range cfg.Databases {
+		d.warnRetention(log)
 		if d.Dir != "" {
 			if err := s.buckets.prepare(ctx, d.Replica); err != nil {
 				return nil, err
@@ -40,7 +46,7 @@ func newSidecar(ctx context.Context, cfg Config, log *slog.Logger) (*sidecar, er
 		if err != nil {
 			return nil, err
 		}
-		r.from.watcher = s.watcher
+		r.from.watcher, r.from.workshop = s.watcher, s.workshop
 		r.log.Info("replicating", "to", r.remote.place.String(), "bucket", logged(r.remote.bucket))
 		s.databases = append(s.databases, r)
 	}
@@ -80,7 +86,7 @@ func (s *sidecar) Finish(ctx context.Context) error {
 
 // Close gives all databases free. Those of the fleet are when it has run.
 func (s *sidecar) Close() error {
-	return s.each(func() error { return nil }, func(d *replicated) error { return d.Close() })
+	return s.each(s.workshop.Close, func(d *replicated) error { return d.Close() })
 }
 
 // each does something with the fleet and the same with all other databases, at

@@ -93,11 +93,12 @@ func onlyDatabase(reports []Report, path string) ([]Report, error) {
 }
 
 func printStatus(w io.Writer, reports []Report) error {
-	rows := "DATABASE\tREPLICA\tCAPTURED\tUPLOADED\tLAG\tSTATE\tERROR\n"
+	rows := "DATABASE\tREPLICA\tCAPTURED\tUPLOADED\tLAG\tSNAPSHOT\tFILES\tSTATE\tERROR\n"
 	for _, r := range reports {
 		for _, d := range r.Databases {
-			rows += fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Path, d.Replica,
-				showTXID(d.Captured), showTXID(d.Uploaded), showLag(d.LagSeconds), d.State, orDash(d.Error))
+			rows += fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Path, d.Replica,
+				showTXID(d.Captured), showTXID(d.Uploaded), showLag(d.LagSeconds),
+				d.Compaction.snapshot(), d.Compaction.files(), d.State, orDash(d.trouble()))
 		}
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/storage"
 )
 
@@ -22,7 +23,7 @@ const (
 type metrics struct {
 	registry *prometheus.Registry
 	bucket   *storage.Metrics
-	others   *capture.Metrics
+	others   databaseMetrics
 
 	mu   sync.Mutex
 	room int // how many more databases may have their own
@@ -33,7 +34,17 @@ type metrics struct {
 type series struct {
 	prometheus.Registerer
 	collectors []prometheus.Collector
+	databaseMetrics
+}
+
+// databaseMetrics are those that the parts of one database keep.
+type databaseMetrics struct {
 	capture    *capture.Metrics
+	compaction *compaction.Metrics
+}
+
+func newDatabaseMetrics(reg prometheus.Registerer) databaseMetrics {
+	return databaseMetrics{capture: capture.NewMetrics(reg), compaction: compaction.NewMetrics(reg)}
 }
 
 // MustRegister remembers what is registered, so that it can be taken back.
@@ -58,7 +69,7 @@ func (s sums) MustRegister(all ...prometheus.Collector) {
 func newMetrics(room int) *metrics {
 	reg := prometheus.NewRegistry()
 	m := &metrics{registry: reg, bucket: storage.NewMetrics(reg), room: room, own: map[string]*series{}}
-	m.others = capture.NewMetrics(sums{labeled(reg, labelOthers)})
+	m.others = newDatabaseMetrics(sums{labeled(reg, labelOthers)})
 	v := currentVersions()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tidemark_build_info", Help: "What the process is made of; always 1.",
@@ -84,20 +95,25 @@ func labeled(reg prometheus.Registerer, db string) prometheus.Registerer {
 
 // capture returns the metrics for capturing the database at path, the same ones
 // each time: its own, or, when there is no room for more, those of all others.
-func (m *metrics) capture(path string) *capture.Metrics {
+func (m *metrics) capture(path string) *capture.Metrics { return m.of(path).capture }
+
+// compaction returns those for compacting its replica.
+func (m *metrics) compaction(path string) *compaction.Metrics { return m.of(path).compaction }
+
+func (m *metrics) of(path string) databaseMetrics {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.own[path]; ok {
-		return s.capture
+		return s.databaseMetrics
 	}
 	if m.room == 0 {
 		return m.others
 	}
 	m.room--
 	s := &series{Registerer: labeled(m.registry, path)}
-	s.capture = capture.NewMetrics(s)
+	s.databaseMetrics = newDatabaseMetrics(s)
 	m.own[path] = s
-	return s.capture
+	return s.databaseMetrics
 }
 
 // forget makes room when a database is let go.

@@ -68,6 +68,7 @@ func (w *walk) sequence(n ast.Node, v reflect.Value, key string) {
 		w.addf(n, key, "want a list (lines that begin with -), not %s", nodeName(n))
 		return
 	}
+	v.Set(reflect.MakeSlice(v.Type(), 0, len(list.Values))) // a list in the text replaces that of the defaults
 	for i, item := range list.Values {
 		element := reflect.New(v.Type().Elem())
 		if d, ok := element.Interface().(Defaulter); ok {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"runtime"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tidemark-io/tidemark/compaction"
+	"github.com/tidemark-io/tidemark/internal/scratch"
+	"github.com/tidemark-io/tidemark/ltx"
+)
+
+// workshop is what the compaction of all databases of a process shares.
+type workshop struct {
+	scratch *scratch.Space
+	turns   *semaphore.Weighted
+	places  int // how many may merge, or write or upload a snapshot, at a time
+}
+
+func newWorkshop(cfg Scratch) (*workshop, error) {
+	space, err := scratch.New(cfg.place(), int64(cfg.Limit))
+	if err != nil {
+		return nil, err
+	}
+	places := max(2, min(4, runtime.GOMAXPROCS(0)))
+	return &workshop{scratch: space, turns: semaphore.NewWeighted(int64(places)), places: places}, nil
+}
+
+// worker makes one for a replica that does nothing yet.
+func (w *workshop) worker(r *remote, o compaction.Options) *compaction.Worker {
+	o.Gate, o.Clock, o.Turns = &r.gate, r.clock, w.turns
+	return compaction.NewWorker(r.bucket, r.replica, w.scratch, o)
+}
+
+// compact runs the worker of the parts until ctx ends, from when the replica
+// has answered: before that there is nothing that it could do.
+func (d *replicated) compact(ctx context.Context, p *parts) error {
+	if p.worker == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-d.answered:
+	}
+	return p.worker.Run(ctx)
+}
+
+// noteUpload tells the worker, or whoever stands in for it, of an upload.
+func (d *replicated) noteUpload(w *compaction.Worker, f ltx.FileInfo) {
+	d.succeeded(away, tipless)
+	d.noteAnswer()
+	switch {
+	case w != nil:
+		w.Uploaded(f)
+	case d.from.uploaded != nil:
+		d.from.uploaded(f)
+	}
+}
+
+// noteAnswer notes that the replica answered.
+func (d *replicated) noteAnswer() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-d.answered:
+	default:
+		close(d.answered)
+	}
+}
+
+// Close removes what is left of scratch files.
+func (w *workshop) Close() error {
+	return w.scratch.Close()
+}
