@@ -77,7 +77,10 @@ func (c *Capturer) connect() error {
 	if held, err := db.writeLocked(sharedFirst, sharedBytes); err != nil || held {
 		return errors.Join(err, when(held, errExclusive, db.path))
 	}
-	err := db.connect()
+	err := writable(db.path)
+	if err == nil {
+		err = db.connect()
+	}
 	if isLocked(err) {
 		err = errors.Join(fmt.Errorf("%s: %w", db.path, errExclusive), err)
 	}

@@ -105,6 +105,16 @@ func (db *database) readHeader() (pageSize uint32, inWAL bool, err error) {
 	return pageSize, b[18] == 2 && b[19] == 2, nil
 }
 
+// writable is an error if the file may not be written to: SQLite would open it
+// all the same, and no checkpoint could be made.
+func writable(path string) error {
+	err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS)
+	if err == nil {
+		return nil
+	}
+	return permission(&os.PathError{Op: "open", Path: path, Err: err}, filepath.Dir(path))
+}
+
 // connect pins nothing yet. After an error the database is as before.
 func (db *database) connect() (err error) {
 	var conns [2]*conn
