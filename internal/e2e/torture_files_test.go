@@ -128,10 +128,10 @@ func replaceEvents() (events []event) {
 			events = append(events,
 				event{name: "earlier state " + way + " over it " + state, steps: []step{
 					setAside, commits(10), before, over, commits(3),
-				}, most: most[way], alone: true, apart: way == "copied"},
+				}, most: most[way], alone: true, apart: way+state == "copiedafter its log was deleted"},
 				event{name: "other database " + way + " over it " + state, steps: []step{
 					makeOther(0), before, over, commits(3),
-				}, alone: true, apart: way == "copied"},
+				}, alone: true, apart: way+state == "copiedafter its log was deleted"},
 			)
 		}
 		events = append(events, event{name: "database of other page size " + way + " over it", steps: []step{
@@ -141,14 +141,15 @@ func replaceEvents() (events []event) {
 	return append(events,
 		event{name: "earlier state copied over it behind a full log", steps: []step{
 			setAside, together(commits(10), backfilled, leaves, copyOver), commits(3),
-		}, alone: true, beside: true, apart: true},
+		}, alone: true, beside: true},
 		event{name: "earlier state copied over it with the times kept", steps: []step{
 			setAside, commits(10), drained, copyUnseen, commits(3),
-		}, alone: true, apart: true},
+		}, alone: true},
 		event{name: "copy of the future over it", steps: []step{
 			setAside, commits(10), drained, copyOfTheFuture, commits(3), drained, copyUnseen, commits(2),
-		}, alone: true, apart: true},
+		}, alone: true},
 		event{name: "deleted and made anew", steps: []step{vanish, layAgain(0), commits(3)}, alone: true},
+		event{name: "deleted, log first, and made anew", steps: []step{together(bare, vanish), layAgain(0), commits(3)}, alone: true},
 		event{name: "deleted, empty, and made anew", steps: []step{vanish, touch, layAgain(0), commits(3)}, alone: true},
 		event{name: "deleted and made anew with other pages", steps: []step{vanish, layAgain(1024), commits(3)}, alone: true},
 	)

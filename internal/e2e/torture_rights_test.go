@@ -57,9 +57,9 @@ func TestMissingPermissionIsNamedAndItsReturnNoticed(t *testing.T) {
 		mode os.FileMode
 		of   func(path string) string
 	}{
-		"database that may not be read":    {0o000, func(path string) string { return path }},
-		"folder that may not be written":   {0o555, filepath.Dir},
-		"folder that may not be entered":   {0o000, filepath.Dir},
+		"database that may not be read":  {0o000, func(path string) string { return path }},
+		"folder that may not be written": {0o555, filepath.Dir},
+		"folder that may not be entered": {0o000, filepath.Dir},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := plainVictim(t)

@@ -96,15 +96,15 @@ func turnBack(by time.Duration) step {
 // stateEvents damage what the sidecar knows.
 func stateEvents() []event {
 	events := []event{
-		{name: "state directory deleted", steps: []step{commits(2), forgets, commits(3)}, apart: true},
+		{name: "state directory deleted", steps: []step{commits(2), forgets, commits(3)}},
 		{name: "state directory deleted and the database replaced", steps: []step{
 			setAside, commits(10), bare, together(forgets, copyOver), commits(3),
-		}, alone: true, apart: true},
+		}, alone: true},
 		{name: "lock file deleted", steps: []step{commits(2), harms("lock", deleted), commits(3)}},
 		{name: "times set back", steps: []step{commits(2), turnBack(72 * time.Hour), commits(3), leaves}, most: few},
 		{name: "times of the future", steps: []step{commits(2), turnBack(-72 * time.Hour), commits(3), leaves}, most: few},
 	}
-	for name, harm := range map[string]damage{"deleted": deleted, "garbled": garbled} {
+	for name, harm := range map[string]damage{"deleted": deleted, "garbled": garbled, "truncated": truncated} {
 		events = append(events, event{name: "page sums " + name, steps: []step{commits(2), harms("sums*", harm), commits(3)}})
 	}
 	return events
@@ -115,7 +115,7 @@ func spoolEvents() (events []event) {
 	away := func(t *testing.T, v *victim) { v.place.Server.Stop() }
 	back := func(t *testing.T, v *victim) { v.place.Server.Start() }
 	for name, harm := range map[string]damage{"truncated": truncated, "deleted": deleted, "garbled": garbled} {
-		events = append(events, event{name: "spool file " + name, s3: true, apart: name != "deleted", steps: []step{
+		events = append(events, event{name: "spool file " + name, s3: true, steps: []step{
 			away, commits(5), awaitSpool, commits(5), harms("spool/*.ltx", harm), commits(5), back, commits(1),
 		}})
 	}

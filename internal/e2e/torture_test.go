@@ -24,11 +24,7 @@ func events() []event {
 // sidecar that runs, that is down, and that is killed in the middle of it.
 func TestReplicationGoesOnAfterWhateverHappens(t *testing.T) {
 	t.Parallel()
-	torture(t, events())
-}
-
-func torture(t *testing.T, events []event) {
-	for _, e := range events {
+	for _, e := range events() {
 		for how, happen := range map[string]func(*testing.T, *victim, event){
 			"up": whileUp, "down": whileDown, "killed": whileKilled,
 		} {
