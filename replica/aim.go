@@ -54,6 +54,51 @@ func (a *aim) exclude(found ...*damagedError) {
 	}
 }
 
+// mend plans again after a database turned out wrong: without the files that are
+// damaged or, where each is right by itself, without those that were merged and
+// may have been merged wrongly.
+func (a *aim) mend(ctx context.Context, plan []ltx.FileInfo, wrong error, jobs int) ([]ltx.FileInfo, error) {
+	found, err := a.replica.inspect(ctx, plan, jobs)
+	if err != nil {
+		return nil, errors.Join(wrong, err)
+	}
+	if len(found) > 0 {
+		a.exclude(found...)
+		return a.plan(ctx)
+	}
+	suspects := suspected(plan)
+	if len(suspects) == 0 {
+		return nil, wrong
+	}
+	for _, f := range suspects {
+		a.exclude(&damagedError{f, fmt.Errorf("read %s: %w", a.replica.Key(f), wrong)})
+	}
+	if plan, err = a.plan(ctx); err != nil {
+		return nil, wrong // which says more than that the suspects are missing
+	}
+	return plan, nil
+}
+
+// suspected returns the files of the highest level of a plan: what is of a
+// higher level was made of what is below it, snapshots last.
+func suspected(plan []ltx.FileInfo) (suspects []ltx.FileInfo) {
+	highest := 0
+	for _, f := range plan {
+		if f.Level < ltx.LevelSnapshot {
+			highest = max(highest, f.Level)
+		}
+	}
+	if highest == 0 {
+		highest = ltx.LevelSnapshot
+	}
+	for _, f := range plan {
+		if f.Level == highest {
+			suspects = append(suspects, f)
+		}
+	}
+	return suspects
+}
+
 func (a *aim) list(ctx context.Context) ([]ltx.FileInfo, error) {
 	all, err := a.replica.Inventory(ctx)
 	if err != nil {

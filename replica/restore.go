@@ -109,11 +109,10 @@ func (a *aim) assemble(
 		case errors.As(err, &d):
 			a.exclude(d)
 		case isDamage(err):
-			found, inspectErr := a.replica.inspect(ctx, plan, o.Parallelism)
-			if len(found) == 0 || inspectErr != nil {
-				return nil, 0, errors.Join(err, inspectErr)
+			if plan, err = a.mend(ctx, plan, err, o.Parallelism); err != nil {
+				return nil, 0, err
 			}
-			a.exclude(found...)
+			continue
 		case !a.again(err):
 			return nil, 0, err
 		}
