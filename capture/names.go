@@ -49,11 +49,30 @@ func (c *Capturer) open(ctx context.Context) error {
 			"close all connections of the application and open them again", name)}
 		c.opts.Log.Warn("a file of the database was removed", "error", c.names.notice)
 	}
-	if used, err := db.locked(sharedFirst, sharedBytes); err != nil || used {
+	used, err := db.locked(sharedFirst, sharedBytes)
+	if err != nil || used {
 		return err
 	}
+	return c.letGo(name)
+}
+
+// letGo closes a database whose WAL or index was removed and that nobody else
+// uses. Frames that are in the WAL alone are copied back by that, but not
+// before it is clear that the one who removed it is not putting another
+// database in place.
+func (c *Capturer) letGo(name string) error {
+	ih, err := c.cur.index()
+	if err != nil {
+		return err
+	}
+	shut := c.cur.shut
+	if ih.Backfilled == ih.MaxFrame {
+		shut = c.cur.db.abandon
+	} else if time.Since(c.names.since) < goneAtLeast {
+		return nil
+	}
 	c.plan.doubt = doubt(name + " was removed")
-	err = c.cur.shut()
+	err = shut()
 	c.cur, c.journal, c.names.notice = nil, journal{}, nil
 	if err == nil {
 		err = errApart
