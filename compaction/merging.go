@@ -62,6 +62,9 @@ func (w *Worker) make(ctx context.Context, j Job) (again bool, err error) {
 		return false, err
 	}
 	w.options.Metrics.merged(f)
+	w.mu.Lock()
+	w.state.merged++
+	w.mu.Unlock()
 	w.inventory.add(f)
 	w.news(f)
 	return again, nil

@@ -13,6 +13,7 @@ type Status struct {
 	Files    [ltx.LevelSnapshot + 1]int   // by level
 	Bytes    [ltx.LevelSnapshot + 1]int64 // by level
 	Snapshot ltx.FileInfo                 // the newest; zero: none
+	Merged   int                          // files made by this worker
 	Holes    int                          // ranges that are missing and stop a level
 	Error    error                        // of the failures that last; nil: none
 	Since    time.Time                    // when those began
@@ -23,7 +24,7 @@ func (w *Worker) Status() Status {
 	s := w.inventory.summary()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.Holes = len(w.state.holes)
+	s.Holes, s.Merged = len(w.state.holes), w.state.merged
 	for _, f := range w.state.failures {
 		if s.Error == nil || f.since.Before(s.Since) {
 			s.Error, s.Since = f.err, f.since

@@ -65,6 +65,7 @@ type state struct {
 	wanted       bool          // a snapshot, whether it is due or not
 	snapshotDue  time.Time     // of the next change
 	lastDeletion time.Time
+	merged       int
 	failures     map[string]failure // by step
 }
 

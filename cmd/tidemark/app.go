@@ -18,8 +18,8 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		HideHelpCommand: true,
 		HideVersion:     true,
 		Commands: []*cli.Command{
-			replicateCommand(), restoreCommand(), ltxCommand(), verifyCommand(), statusCommand(), configCommand(),
-			demoCommand(), versionCommand(), demoWriterCommand(),
+			replicateCommand(), restoreCommand(), ltxCommand(), verifyCommand(), statusCommand(),
+			syncCommand(), snapshotCommand(), compactCommand(), configCommand(), demoCommand(), versionCommand(), demoWriterCommand(),
 		},
 		OnUsageError:   usageMistake,
 		ExitErrHandler: func(*cli.Context, error) {},

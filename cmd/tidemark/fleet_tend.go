@@ -32,9 +32,9 @@ type tender struct {
 type visit struct {
 	tender   *tender
 	slot     *slot
-	due      time.Time          // zero: nothing is due
-	place    int                // in the queue
-	worker   *compaction.Worker // of the visit that is going on; nil: none is
+	due      time.Time // zero: nothing is due
+	place    int       // in the queue
+	worker   *keeper   // of the visit that is going on; nil: none is
 	guests   guests
 	last     compaction.Status
 	failures int
@@ -113,12 +113,12 @@ func (t *tender) plan(v *visit, at time.Time) {
 	}
 	v.due = at
 	switch {
-	case v.worker != nil: // it is planned when the visit ends
-		return
-	case v.place < 0:
-		heap.Push(&t.queue, v)
-	default:
+	case v.place >= 0:
 		heap.Fix(&t.queue, v.place)
+	case v.worker == nil:
+		heap.Push(&t.queue, v)
+	default: // it is planned when the visit ends
+		return
 	}
 	t.signal()
 }

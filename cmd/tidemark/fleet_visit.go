@@ -34,27 +34,33 @@ func (g *guests) letIn() {
 // do looks after the replica once.
 func (v *visit) do(ctx context.Context) {
 	t := v.tender
-	next, err := v.tend(ctx)
+	w, err := t.worker(ctx, v.slot)
+	next := time.Now().Add(time.Second)
+	borrowed := err == nil && t.borrow(v.slot, w)
+	if borrowed {
+		next, err = w.Tend(ctx)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer t.signal()
 	t.running--
-	if v.worker != nil {
-		v.last = v.worker.Status()
+	if borrowed {
+		v.worker, v.last = nil, w.Status()
 	}
-	v.worker = nil
 	if t.visits[v.slot] != v || ctx.Err() != nil {
 		return
 	}
-	earlier := v.due
-	v.due = time.Time{}
 	v.note(err)
 	if err != nil {
 		next = time.Now().Add(min(longestRetry, 10*time.Second<<min(v.failures, 8)))
 	}
+	meanwhile := v.due
+	if v.worker == nil {
+		v.due = time.Time{}
+	}
 	t.plan(v, spread(next))
 	if err == nil {
-		t.plan(v, earlier)
+		t.plan(v, meanwhile)
 	}
 }
 
@@ -73,33 +79,34 @@ func (v *visit) note(err error) {
 	}
 }
 
-func (v *visit) tend(ctx context.Context) (time.Time, error) {
-	cfg, err := v.slot.config()
+// worker makes one for the replica of a database.
+func (t *tender) worker(ctx context.Context, s *slot) (*keeper, error) {
+	cfg, err := s.config()
 	if err != nil {
-		return time.Time{}, err
+		return nil, err
 	}
 	place, err := cfg.Replica.locate()
 	if err != nil {
-		return time.Time{}, err
+		return nil, err
 	}
-	b := v.tender.fleet.buckets
-	log := v.slot.folder.log.With("db", v.slot.path)
-	r, err := b.remote(ctx, place, log)
+	log := s.folder.log.With("db", s.path)
+	r, err := t.fleet.buckets.remote(ctx, place, log)
 	if err != nil {
-		return time.Time{}, err
+		return nil, err
 	}
-	w := v.tender.workshop.worker(r, compaction.Options{
-		Config: cfg.compaction, Snapshotter: v, Log: log, Metrics: b.metrics.compaction(v.slot.path),
-	})
-	v.tender.mu.Lock()
-	v.worker = w
-	v.tender.mu.Unlock()
-	return w.Tend(ctx)
+	return t.workshop.worker(r, compaction.Options{
+		Config: cfg.compaction, Snapshotter: visitor{t, s}, Log: log, Metrics: t.fleet.buckets.metrics.compaction(s.path),
+	}), nil
 }
 
-// Snapshot implements compaction.Snapshotter with a database that may have to
-// be opened.
-func (v *visit) Snapshot(ctx context.Context, w io.Writer) (ltx.Pos, error) {
+// visitor makes snapshots of a database that may have to be opened.
+type visitor struct {
+	tender *tender
+	slot   *slot
+}
+
+// Snapshot implements compaction.Snapshotter.
+func (v visitor) Snapshot(ctx context.Context, w io.Writer) (ltx.Pos, error) {
 	d, leave, err := v.tender.enter(ctx, v.slot)
 	if err != nil {
 		return ltx.Pos{}, err

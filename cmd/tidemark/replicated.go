@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-io/tidemark/capture"
-	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/internal/loop"
 	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/replica"
@@ -37,10 +36,11 @@ type replicated struct {
 	from origin
 }
 
-// signs are what others wait for.
+// signs are what others wait for, or give.
 type signs struct {
 	opened   chan struct{} // closed once parts are there
 	answered chan struct{} // closed once the replica answered
+	looks    *looks
 }
 
 // origin is what a database shares with others and what is known of it from
@@ -61,8 +61,8 @@ type parts struct {
 	capturer *capture.Capturer
 	source   *source
 	uploader *replica.Uploader
-	worker   *compaction.Worker // nil: somebody else compacts
-	closed   bool               // guarded by replicated.mu
+	worker   *keeper // nil: somebody else compacts
+	closed   bool    // guarded by replicated.mu
 }
 
 // newReplicated starts nothing and sends nothing, but finds settings that can
@@ -79,7 +79,7 @@ func newReplicated(ctx context.Context, cfg Database, b *buckets, log *slog.Logg
 	}
 	return &replicated{
 		cfg: cfg, remote: r, log: log,
-		signs: signs{opened: make(chan struct{}), answered: make(chan struct{})}, stopCapture: func() {},
+		signs: signs{opened: make(chan struct{}), answered: make(chan struct{}), looks: newLooks()}, stopCapture: func() {},
 	}, nil
 }
 
@@ -142,6 +142,7 @@ func (d *replicated) work(ctx context.Context) error {
 		return p.capturer.Run(ctx)
 	}))
 	group.Go(untilStop(func(ctx context.Context) error { return d.compact(ctx, p) }))
+	group.Go(untilStop(func(ctx context.Context) error { return d.looks.Run(ctx, p) }))
 	group.Go(func() error { return p.source.Run(ctx) })
 	group.Go(func() error { return p.uploader.Run(ctx) })
 	return group.Wait()

@@ -37,7 +37,7 @@ func (d *replicated) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var worker *compaction.Worker
+	var worker *keeper
 	if w := d.from.workshop; w != nil {
 		worker = w.worker(d.remote, compaction.Options{
 			Config: d.cfg.compaction, Snapshotter: capturer, Log: d.log, Metrics: d.remote.buckets.metrics.compaction(d.cfg.Path),

@@ -114,9 +114,10 @@ func (s *sidecar) Report() Report {
 	return r
 }
 
-// Handler answers GET /status.
+// Handler answers GET /status, and orders.
 func (s *sidecar) Handler() http.Handler {
 	mux := http.NewServeMux()
+	s.orders(mux)
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(s.Report()); err != nil {

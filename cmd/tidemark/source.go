@@ -90,6 +90,14 @@ func (s *source) hurry() (relax func()) {
 	}
 }
 
+// urge ends the pause before the next upload.
+func (s *source) urge() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = time.Time{}
+	s.wake()
+}
+
 // lag is how long the oldest commit has waited; 0 when nothing waits.
 func (s *source) lag() time.Duration {
 	s.mu.Lock()

@@ -28,9 +28,10 @@ func newWorkshop(cfg Scratch) (*workshop, error) {
 }
 
 // worker makes one for a replica that does nothing yet.
-func (w *workshop) worker(r *remote, o compaction.Options) *compaction.Worker {
-	o.Gate, o.Clock, o.Turns = &r.gate, r.clock, w.turns
-	return compaction.NewWorker(r.bucket, r.replica, w.scratch, o)
+func (w *workshop) worker(r *remote, o compaction.Options) *keeper {
+	g := &gauge{Snapshotter: o.Snapshotter}
+	o.Snapshotter, o.Gate, o.Clock, o.Turns = g, &r.gate, r.clock, w.turns
+	return &keeper{Worker: compaction.NewWorker(r.bucket, r.replica, w.scratch, o), gauge: g}
 }
 
 // compact runs the worker of the parts until ctx ends, from when the replica
@@ -48,9 +49,10 @@ func (d *replicated) compact(ctx context.Context, p *parts) error {
 }
 
 // noteUpload tells the worker, or whoever stands in for it, of an upload.
-func (d *replicated) noteUpload(w *compaction.Worker, f ltx.FileInfo) {
+func (d *replicated) noteUpload(w *keeper, f ltx.FileInfo) {
 	d.succeeded(away, tipless)
 	d.noteAnswer()
+	d.looks.move()
 	switch {
 	case w != nil:
 		w.Uploaded(f)

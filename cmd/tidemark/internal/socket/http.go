@@ -35,19 +35,23 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	return errors.Join(err, group.Wait())
 }
 
-// Get asks the process behind the socket and decodes its JSON answer into v.
-func Get(ctx context.Context, path, resource string, v any) error {
-	transport := &http.Transport{
+// transport reaches the process behind the socket.
+func transport(path string) *http.Transport {
+	return &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		},
 	}
+}
+
+// Get asks the process behind the socket and decodes its JSON answer into v.
+func Get(ctx context.Context, path, resource string, v any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://tidemark"+resource, nil)
 	if err != nil {
 		return fmt.Errorf("socket %s: %w", path, err)
 	}
-	reply, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Do(request)
+	reply, err := (&http.Client{Transport: transport(path), Timeout: 10 * time.Second}).Do(request)
 	if err != nil {
 		return fmt.Errorf("socket %s: %w", path, errors.Unwrap(err))
 	}
