@@ -55,7 +55,7 @@ func runVerify(ctx context.Context, c *cli.Context, place location) (err error) 
 	if err != nil {
 		return err
 	}
-	space, err := scratch.New(os.TempDir(), 0)
+	space, err := scratch.New(Scratch{}.place(), 0)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func runVerify(ctx context.Context, c *cli.Context, place location) (err error) 
 // temporarySums makes page sums in a file without a name, so that nothing is
 // left of it.
 func temporarySums() (*ltx.PageSums, error) {
-	dir, err := os.MkdirTemp("", "tidemark-verify-")
+	dir, err := os.MkdirTemp(Scratch{}.place(), "tidemark-verify-")
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func TestRestoreOfIncrements(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "live.db")
 	fill(t, path, baseSize)
 	db := testdb.Open(t, path)
-	sidecar := rig.Replicate(t, path, p, "-log-level", "warn")
+	sidecar := unmerged(t, path, p)
 	awaitNewest(t, p, 1)
 	for i := range increments {
 		before := p.Newest(t)
@@ -62,6 +62,17 @@ func TestRestoreOfAGigabyte(t *testing.T) {
 	testdb.Checkpoint(t, path)
 	measureRestores(t, p, path, rows)
 	printTable(t, "A database of 1 GB from one file on S3, restored by both", rows)
+}
+
+// unmerged starts a sidecar that leaves every increment a file of its own.
+func unmerged(t *testing.T, path string, p rig.Place) *rig.Process {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "tidemark.yml")
+	text := fmt.Sprintf("levels: [{interval: 24h}]\ndbs:\n  - path: %q\n    replica: {url: %q}\n", path, p.URL)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return rig.Tidemark(t, p.Env, "replicate", "-config", config, "-log-level", "warn")
 }
 
 // scatter is one commit that changes some twenty pages all over the database.
