@@ -55,5 +55,5 @@ func nextExpiry(files []ltx.FileInfo, r Retention, now time.Time) (next time.Tim
 	if next.IsZero() {
 		return next
 	}
-	return later(next, now.Add(r.pause()))
+	return later(next, now.Add(r.Pause()))
 }

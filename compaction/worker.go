@@ -180,7 +180,7 @@ func (w *Worker) news(f ltx.FileInfo) {
 		w.alarms.snapshot.set(later(now, due))
 	}
 	if !c.Retention.External {
-		w.alarms.expire.set(later(now.Add(c.Retention.Level0), last.Add(c.Retention.pause())))
+		w.alarms.expire.set(later(now.Add(c.Retention.Level0), last.Add(c.Retention.Pause())))
 	}
 }
 
@@ -190,9 +190,9 @@ func settled(end time.Time, interval time.Duration) time.Time {
 	return end.Add(min(time.Second, interval/10))
 }
 
-// pause is the shortest time between two deletions, so that many files go with
+// Pause is the shortest time between two deletions, so that many files go with
 // one request.
-func (r Retention) pause() time.Duration { return r.Level0 / 4 }
+func (r Retention) Pause() time.Duration { return r.Level0 / 4 }
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -95,8 +95,9 @@ func (d Database) estimate(commits int64) (estimate, error) {
 	if place.dir != "" {
 		return e, nil // files are no requests
 	}
-	e.Start = requests{}.plus(e.Databases, requests{List: 1, Get: 2})
-	e.Month = requests{}.plus(e.Databases, requests{Put: uploads(d.Replica.SyncInterval, commits)})
+	e.Start = requests{}.plus(e.Databases, requests{List: 2, Get: 2})
+	n := uploads(d.Replica.SyncInterval, commits)
+	e.Month = requests{}.plus(e.Databases, requests{Put: n}.plus(1, upkeep(d.compaction, n)))
 	e.USD = e.Month.usd()
 	return e, nil
 }

@@ -35,7 +35,7 @@ func (x explanation) print(w io.Writer) error {
 }
 
 const words = `
-Idle    0 requests: while nobody commits, nothing is sent and nothing is asked.
+Idle    0 requests: once all is merged and expired, nothing is sent and nothing is asked.
 Start   each start of the sidecar asks where the replicas end: here %s LIST (one for each 1,000
         objects of a replica, one for each bucket) and up to %s GET. A database that is new to its
         replica is uploaded once, in one PUT or in parts of part-size.
@@ -43,7 +43,12 @@ PUT     one for each upload (above part-size one for each part, and two). One up
         is under way at a time, and what is committed meanwhile goes together into the next one.
         sync-interval is the least time between two uploads, so a month has no more of them than
         fit; with 0s it is one for each commit, and no more than fit if each takes %s.
-DELETE  none: nothing is deleted.
+        Then one for each merged file, at most one an interval of each of the levels, and one for
+        each snapshot. Fewer or longer levels and a longer sync-interval cost less.
+GET     one for each file that is merged.
+LIST    one for each 1,000 objects of the replica before files are deleted, every quarter of
+        l0-retention while there is something to delete.
+DELETE  one for each 1,000 files; none with retention: external.
 USD     with %g for 1,000 PUT or LIST and %g for 1,000 GET, the prices of S3 Standard in
         us-east-1, as an example; without storage and traffic. A directory has no requests.
 `
