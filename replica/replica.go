@@ -1,6 +1,7 @@
 // Package replica is the remote copy of one database: all its LTX files under
 // one prefix of a bucket. It knows their keys, uploads what a Source hands
-// over, plans which files lead to a state, and restores that state.
+// over, plans which files lead to a state or a time, restores that state, and
+// verifies that all files lead where they say.
 //
 // What is on the bucket is the truth. The package never looks at a live
 // database and knows nothing of how files are captured or merged.

@@ -70,20 +70,15 @@ func searchTime(files []ltx.FileInfo, t time.Time, timeOf func(ltx.FileInfo) (ti
 	if err != nil {
 		return 0, err
 	}
-	found, next := ltx.TXID(0), ^ltx.TXID(0)
+	found := ltx.TXID(0)
 	if i >= 0 {
 		found = increments[i].Max
 	}
-	if i+1 < len(increments) {
-		next = increments[i+1].Max
-	}
 	// A snapshot of another program may carry a later time than the increments
-	// after it, so snapshots decide only between two of those.
-	between := slices.DeleteFunc(all, func(f ltx.FileInfo) bool {
-		return !f.IsSnapshot() || f.Max <= found || f.Max >= next
-	})
-	if i, err = lastBefore(between, t, timeOf); err == nil && i >= 0 {
-		found = between[i].Max
+	// after it, so snapshots decide only about what is beyond those.
+	beyond := slices.DeleteFunc(all, func(f ltx.FileInfo) bool { return !f.IsSnapshot() || f.Max <= found })
+	if i, err = lastBefore(beyond, t, timeOf); err == nil && i >= 0 {
+		found = beyond[i].Max
 	}
 	return found, err
 }

@@ -191,3 +191,32 @@ func TestAnOlderStateLeavesANoteOfItsPosition(t *testing.T) {
 	}
 	restoresEqual(t, p, path)
 }
+
+func TestGoingOnFromAnOlderStateIsOneHistory(t *testing.T) {
+	everywhere(t, func(t *testing.T, p rig.Place) {
+		path, db := live(t, testdb.Options{})
+		commit(t, db, 5)
+		sidecar := rig.Replicate(t, path, p)
+		awaitFile(t, p)
+		before := instants(t, p, path, 6)
+		stop(t, sidecar)
+		older := rig.Restore(t, p, "-timestamp", stamp(before[2].at))
+		newest := p.Newest(t)
+		sidecar = rig.Replicate(t, older, p)
+		awaitTXID(t, p, newest+1)
+		after := instants(t, p, older, 4)
+		stop(t, sidecar)
+		for _, i := range before {
+			if got := restoredAt(t, p, i.at, path); got != i.commits {
+				t.Errorf("before the fork, at %s there are %d commits, want %d", stamp(i.at), got, i.commits)
+			}
+		}
+		for _, i := range after {
+			if got := restoredAt(t, p, i.at, older); got != i.commits {
+				t.Errorf("after the fork, at %s there are %d commits, want %d", stamp(i.at), got, i.commits)
+			}
+		}
+		says(t, verify(t, p, "-against", older), 0, "equals transaction")
+		restoresEqual(t, p, older)
+	})
+}
