@@ -62,24 +62,26 @@ func (r *Replica) At(ctx context.Context, t time.Time) (Moment, error) {
 // clock tells when states were committed, by the headers of files.
 type clock struct {
 	replica *Replica
-	told    map[string]time.Time
+	told    map[string]time.Time // by key; zero: the file is damaged
 }
 
 // of returns the time of the last commit in a file; errUntold if it is damaged.
 func (c *clock) of(ctx context.Context, f ltx.FileInfo) (time.Time, error) {
 	key := c.replica.Key(f)
-	if t, ok := c.told[key]; ok {
-		return t, nil
+	t, known := c.told[key]
+	if !known {
+		h, err := c.replica.headerOf(ctx, f)
+		switch {
+		case err == nil:
+			t = time.UnixMilli(h.Timestamp)
+		case !isDamage(err):
+			return t, err
+		}
+		c.told[key] = t
 	}
-	h, err := c.replica.headerOf(ctx, f)
-	if isDamage(err) {
-		return time.Time{}, fmt.Errorf("%w: %w", errUntold, err)
+	if t.IsZero() {
+		return t, errUntold
 	}
-	if err != nil {
-		return time.Time{}, err
-	}
-	t := time.UnixMilli(h.Timestamp)
-	c.told[key] = t
 	return t, nil
 }
 
