@@ -195,7 +195,7 @@ func TestAnOlderStateLeavesANoteOfItsPosition(t *testing.T) {
 func TestGoingOnFromAnOlderStateIsOneHistory(t *testing.T) {
 	everywhere(t, func(t *testing.T, p rig.Place) {
 		path, db := live(t, testdb.Options{})
-		commit(t, db, 5)
+		commit(t, db, 300)
 		sidecar := rig.Replicate(t, path, p)
 		awaitFile(t, p)
 		before := instants(t, p, path, 6)
@@ -204,6 +204,11 @@ func TestGoingOnFromAnOlderStateIsOneHistory(t *testing.T) {
 		newest := p.Newest(t)
 		sidecar = rig.Replicate(t, older, p)
 		awaitTXID(t, p, newest+1)
+		revert, base := p.Level(t, 0), p.Files(t)
+		slices.SortFunc(base, func(a, b rig.File) int { return int(b.Size - a.Size) })
+		if f := revert[len(revert)-1]; f.Max != newest+1 || f.Size > base[0].Size/2 {
+			t.Errorf("going back took %d bytes in %s, the whole database takes %d", f.Size, f.Name(), base[0].Size)
+		}
 		after := instants(t, p, older, 4)
 		stop(t, sidecar)
 		for _, i := range before {
