@@ -21,8 +21,9 @@ type Config struct {
 	ShutdownTimeout time.Duration `yaml:"shutdown-timeout"`
 	Logging         Logging       `yaml:"logging"`
 	Socket          Socket        `yaml:"socket"`
-	Addr            string        `yaml:"addr"`          // host:port of HTTP; empty: none
-	SyncInterval    time.Duration `yaml:"sync-interval"` // this and S3: for replicas that do not say otherwise
+	Addr            string        `yaml:"addr"`            // host:port of HTTP; empty: none
+	SyncInterval    time.Duration `yaml:"sync-interval"`   // this and S3: for replicas that do not say otherwise
+	VerifyInterval  time.Duration `yaml:"verify-interval"` // of reading a slice of each replica again; 0: never
 	Compaction      Compaction    `yaml:",inline"`
 	Scratch         Scratch       `yaml:",inline"`
 	S3              s3.Config     `yaml:",inline"`
@@ -75,6 +76,9 @@ func (c Config) Validate() error {
 	}
 	if len(c.Databases) == 0 {
 		errs = append(errs, errors.New("dbs: no database is listed; add one with its path and replica"))
+	}
+	if c.VerifyInterval != 0 && (c.VerifyInterval < time.Second || c.VerifyInterval > 366*24*time.Hour) {
+		errs = append(errs, fmt.Errorf("verify-interval: %s; use 0s for never, or 1s to 8784h", c.VerifyInterval))
 	}
 	if c.MaxOpen < 1 || c.MaxOpen > 1000 {
 		errs = append(errs, fmt.Errorf("max-open-databases: %d; use 1 to 1000", c.MaxOpen))

@@ -25,6 +25,7 @@ type tender struct {
 	visits  map[*slot]*visit
 	queue   appointments
 	running int
+	warned  time.Time // when it was last logged that a database fails
 }
 
 // visit is when a replica is looked after next, and what was found the last
@@ -38,6 +39,7 @@ type visit struct {
 	guests   guests
 	last     compaction.Status
 	failures int
+	told     bool // it was logged that it fails
 }
 
 const (

@@ -14,6 +14,10 @@ import (
 // patienceForTurn is how long a snapshot waits for its database to be opened.
 const patienceForTurn = 20 * time.Second
 
+// pauseOfWarnings is the shortest time between two warnings about different
+// databases.
+const pauseOfWarnings = time.Minute
+
 // errNoTurn says that a database could not be opened.
 var errNoTurn = errors.New("the database was not opened in time")
 
@@ -64,16 +68,20 @@ func (v *visit) do(ctx context.Context) {
 	}
 }
 
-// note logs the first error of an outage, and its end. The caller holds mu.
+// note logs the first error of an outage, and its end; of several databases in
+// trouble one, because what is wrong is likely the bucket. The caller holds mu.
 func (v *visit) note(err error) {
 	log := v.slot.folder.log.With("db", v.slot.path)
 	switch {
-	case err == nil && v.failures > 0:
+	case err == nil && v.told:
 		log.Info("compaction recovered", "failures", v.failures)
-		v.failures = 0
-	case err != nil:
-		if v.failures == 0 {
+		fallthrough
+	case err == nil:
+		v.failures, v.told = 0, false
+	default:
+		if t := v.tender; v.failures == 0 && time.Since(t.warned) > pauseOfWarnings {
 			log.Warn("compaction failed, trying again later", "error", err)
+			t.warned, v.told = time.Now(), true
 		}
 		v.failures++
 	}

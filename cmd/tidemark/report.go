@@ -36,6 +36,7 @@ type DatabaseReport struct {
 	SpoolFiles int      `json:"spool_files"`
 	SpoolBytes int64    `json:"spool_bytes"`
 	Done
+	Proof      *ProofReport      `json:"proof,omitempty"`      // nil: nothing was read again
 	Compaction *CompactionReport `json:"compaction,omitempty"` // nil: nothing is known yet
 	Trouble
 }

@@ -53,10 +53,11 @@ func listenSocket(cfg Socket, log *slog.Logger) (*socket.Listener, error) {
 }
 
 // serve does what goes on beside replication until ctx ends: it answers where
-// it is asked, and cleans buckets.
+// it is asked, cleans buckets, and proves what is there.
 func (s *sidecar) serve(ctx context.Context, l listeners) error {
 	var group errgroup.Group
 	group.Go(func() error { _ = s.buckets.Run(ctx); return nil })
+	group.Go(func() error { _ = s.prove(ctx); return nil })
 	if l.socket != nil {
 		group.Go(func() error {
 			if err := socket.Serve(ctx, l.socket, s.Handler()); err != nil {

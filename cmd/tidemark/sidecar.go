@@ -21,12 +21,14 @@ type sidecar struct {
 	watcher   *capture.Watcher
 	buckets   *buckets
 	workshop  *workshop
+	prover    *prover
 	log       *slog.Logger
 	started   time.Time
 }
 
 func newSidecar(ctx context.Context, cfg Config, log *slog.Logger) (*sidecar, error) {
 	s := &sidecar{buckets: newBuckets(newMetrics(cfg.ownSeries()), log), log: log, started: time.Now()}
+	s.prover = &prover{every: cfg.VerifyInterval, log: log, states: map[string]*proofState{}}
 	s.watcher = capture.NewWatcher(log)
 	var err error
 	if s.workshop, err = newWorkshop(cfg.Scratch); err != nil {
@@ -111,6 +113,11 @@ func (s *sidecar) Report() Report {
 		r.Databases = append(r.Databases, d.Report())
 	}
 	r.Databases = append(r.Databases, s.fleet.Report()...)
+	if s.prover.every > 0 {
+		for i, d := range r.Databases {
+			r.Databases[i].proven(s.prover.report(d.Path))
+		}
+	}
 	return r
 }
 

@@ -26,6 +26,7 @@ func newReportCollector(report func() Report, label func(string) string) *report
 		"spool_files":        "Files that wait for upload.",
 		"captured_txid":      "Transaction that is captured.",
 		"uploaded_txid":      "Transaction that is on the replica.",
+		"proof_wrong":        "Databases of which something that was read again is not as it must be: 0 or 1 for each.",
 		"compaction_failing": "Databases whose replica is not merged, or whose expired files are not deleted: 0 or 1 for each.",
 	} {
 		c.descs[name] = prometheus.NewDesc("tidemark_"+name, help, []string{labelDB}, nil)
@@ -44,6 +45,7 @@ func (c *reportCollector) Describe(descs chan<- *prometheus.Desc) {
 type figures struct {
 	failing, lag, spoolBytes, spoolFiles float64
 	captured, uploaded, compaction       float64
+	wrong                                float64
 }
 
 func (f *figures) add(d DatabaseReport) {
@@ -52,6 +54,9 @@ func (f *figures) add(d DatabaseReport) {
 	}
 	if d.Compaction != nil && d.Compaction.Error != "" {
 		f.compaction++
+	}
+	if d.Proof.bad() != "" {
+		f.wrong++
 	}
 	f.lag = max(f.lag, d.LagSeconds)
 	f.spoolBytes += float64(d.SpoolBytes)
@@ -83,6 +88,7 @@ func (c *reportCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	for label, f := range all {
 		out <- c.gauge("database_failing", f.failing, label)
+		out <- c.gauge("proof_wrong", f.wrong, label)
 		out <- c.gauge("compaction_failing", f.compaction, label)
 		out <- c.gauge("upload_lag_seconds", f.lag, label)
 		out <- c.gauge("spool_bytes", f.spoolBytes, label)

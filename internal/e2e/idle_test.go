@@ -48,8 +48,11 @@ func TestIdleDatabaseCostsNoRequestAndNoTime(t *testing.T) {
 			commit(t, db, 300)
 			rig.ReplicateOnce(t, path, p)
 			before(t, path)
-			sidecar := rig.Replicate(t, path, p)
+			// What was just written is merged later: once, and then no more.
+			sidecar := sidecarWith(t, path, p, "levels: [{interval: 1s}]\nl0-retention: 3s\nsnapshot: {interval: 24h, retention: 3s}\n")
 			testdb.StartWriter(t, path, modest(100)).Wait(t)
+			rig.Eventually(t, rig.Limit, func(context.Context) error { return levels(t, p, 1) })
+			rig.Pause(t, 6*time.Second)
 			settle(t, p)
 			requests, newest, time0 := len(p.Meter.Requests()), p.Newest(t), ticks(t, sidecar.Pid())
 			rig.Pause(t, 5*time.Second)
