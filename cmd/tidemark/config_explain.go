@@ -67,6 +67,10 @@ func explain(c Config, commits int64) (explanation, error) {
 		if err != nil {
 			return x, err
 		}
+		if c.VerifyInterval > 0 && d.Replica.Type == typeS3 {
+			e.Month = e.Month.plus(e.Databases*int64(month/c.VerifyInterval), requests{Get: proofFiles})
+			e.USD = e.Month.usd()
+		}
 		x.Databases = append(x.Databases, e)
 		x.Sum.Databases += e.Databases
 		x.Sum.Start = x.Sum.Start.plus(1, e.Start)

@@ -115,7 +115,9 @@ type visitor struct {
 
 // Snapshot implements compaction.Snapshotter.
 func (v visitor) Snapshot(ctx context.Context, w io.Writer) (ltx.Pos, error) {
-	d, leave, err := v.tender.enter(ctx, v.slot)
+	soon, cancel := context.WithTimeoutCause(ctx, patienceForTurn, errNoTurn)
+	defer cancel()
+	d, leave, err := v.tender.enter(soon, v.slot)
 	if err != nil {
 		return ltx.Pos{}, err
 	}
@@ -126,8 +128,6 @@ func (v visitor) Snapshot(ctx context.Context, w io.Writer) (ltx.Pos, error) {
 // enter has a database opened, if it is not, and keeps it open until leave is
 // called.
 func (t *tender) enter(ctx context.Context, s *slot) (d *replicated, leave func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patienceForTurn, errNoTurn)
-	defer cancel()
 	t.mu.Lock()
 	t.of(s).guests.inside++
 	t.mu.Unlock()
