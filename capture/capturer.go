@@ -225,7 +225,11 @@ func (c *Capturer) reopen(ctx context.Context, reason string) error {
 	}
 	db.insists = c.heldFor() > insistAfter
 	c.cur = &cursor{db: db, held: -1}
-	if err = c.attach(); err == nil {
+	if err = c.attach(); err == nil && !db.still() {
+		// Whoever writes to the file while it is read must be noticed after.
+		_, err = c.cur.overwritten()
+	}
+	if err == nil {
 		err = c.settle(ctx, reason)
 	}
 	if err != nil {

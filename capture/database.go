@@ -29,6 +29,7 @@ type database struct {
 	conns          [2]*conn
 	locker         *conn // made when the write lock is first needed
 	trace          trace
+	foreign        bool   // something that is not SQLite wrote to the file
 	seen           glance // while it is read as it lies: what is captured
 	insists        bool   // writers leave no pause to read it: lock them out for a moment
 

@@ -72,6 +72,7 @@ func (c *Capturer) untouched(ctx context.Context) error {
 	overwritten, err := c.cur.overwritten()
 	if err == nil && !overwritten && c.cur.db.trace.touched {
 		overwritten, err = c.implausible()
+		c.cur.db.foreign = overwritten
 	}
 	if err == nil && overwritten {
 		err = c.anew(ctx, string(errForeignWrite))

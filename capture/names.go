@@ -101,8 +101,11 @@ func (c *Capturer) apart() error {
 // anew opens the database again.
 func (c *Capturer) anew(ctx context.Context, reason string) error {
 	err := c.cur.shut()
-	c.cur, c.journal, c.names = nil, journal{}, names{}
+	c.cur, c.journal, c.names.notice = nil, journal{}, nil
 	c.plan.doubt = doubt(reason)
+	if err == nil {
+		err = c.apart()
+	}
 	if err != nil {
 		return err
 	}

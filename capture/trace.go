@@ -45,6 +45,7 @@ func (c *cursor) overwritten() (bool, error) {
 	if !last.known || last.inTheMiddle || now.inTheMiddle || last.salt1 != now.salt1 || last.backfilled != now.backfilled {
 		return false, nil
 	}
+	c.db.foreign = c.db.foreign || now.touched
 	return now.touched, nil
 }
 
@@ -59,7 +60,7 @@ func (c *cursor) shut() error {
 	if err == nil && !moved && !c.db.still() {
 		foreign, err = c.overwritten()
 	}
-	if err != nil || moved || foreign {
+	if err != nil || moved || foreign || c.db.foreign {
 		return c.db.abandon()
 	}
 	return c.db.close()
