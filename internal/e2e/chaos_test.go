@@ -69,7 +69,7 @@ func TestChaos(t *testing.T) {
 func newChaos(t *testing.T) *chaos {
 	t.Helper()
 	c := &chaos{rnd: dice(t)}
-	c.events = slices.DeleteFunc(events(), func(e event) bool { return e.beside || e.apart || e.s3 || e.keep })
+	c.events = slices.DeleteFunc(events(), func(e event) bool { return e.beside || e.s3 || e.keep })
 	dir := t.TempDir()
 	var dbs strings.Builder
 	for i := range 1 + c.rnd.IntN(3) {

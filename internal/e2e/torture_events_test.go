@@ -21,8 +21,6 @@ type event struct {
 	alone bool
 	// beside: only with a sidecar that is up all the time.
 	beside bool
-	// apart: only with a sidecar that is down meanwhile.
-	apart bool
 	// s3: the replica is on a server that the event may stop.
 	s3 bool
 	// keep: the sidecar must leave the journal mode alone.

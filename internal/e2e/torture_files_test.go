@@ -128,15 +128,15 @@ func replaceEvents() (events []event) {
 			events = append(events,
 				event{name: "earlier state " + way + " over it " + state, steps: []step{
 					setAside, commits(10), before, over, commits(3),
-				}, most: most[way], alone: true, apart: way+state == "copiedafter its log was deleted"},
+				}, most: most[way], alone: true},
 				event{name: "other database " + way + " over it " + state, steps: []step{
 					makeOther(0), before, over, commits(3),
-				}, alone: true, apart: way+state == "copiedafter its log was deleted"},
+				}, alone: true},
 			)
 		}
 		events = append(events, event{name: "database of other page size " + way + " over it", steps: []step{
 			makeOther(8192), bare, over, commits(3),
-		}, alone: true, apart: way == "copied"})
+		}, alone: true})
 	}
 	return append(events,
 		event{name: "earlier state copied over it behind a full log", steps: []step{
