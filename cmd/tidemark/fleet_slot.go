@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/turns"
 	"github.com/tidemark-io/tidemark/ltx"
+	"github.com/tidemark-io/tidemark/replica"
 )
 
 // slot is one database of a fleet, open or parked.
@@ -165,6 +166,7 @@ func (s *slot) begin(ctx context.Context) (*replicated, error) {
 	}
 	s.folder.mu.Lock()
 	d.from = origin{watcher: f.watcher, holder: s.folder.holder, succeeded: s.folder.succeeded}
+	d.from.asked = func(tip replica.Tip) { f.tender.asked(s, tip) }
 	d.from.uploaded = func(file ltx.FileInfo) { f.tender.uploaded(s, d, file) }
 	s.folder.mu.Unlock()
 	defer f.tender.opened(s)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/ltx"
+	"github.com/tidemark-io/tidemark/replica"
 )
 
 // tender looks after the replicas of a fleet, whether the databases are open or
@@ -43,8 +44,7 @@ type visit struct {
 }
 
 const (
-	// firstWithin is how long after its first turn a database is looked after:
-	// something may have been due for long.
+	// firstWithin is how long after its first turn a database is looked after.
 	firstWithin = time.Minute
 	// mostSpread is how far visits are spread that would all come at a full hour.
 	mostSpread = time.Hour
@@ -157,12 +157,20 @@ func (t *tender) uploaded(s *slot, d *replicated, f ltx.FileInfo) {
 func (t *tender) opened(s *slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, known := t.visits[s]
-	v := t.of(s)
-	if !known {
-		t.plan(v, time.Now().Add(rand.N(firstWithin)))
+	if v := t.visits[s]; v != nil {
+		v.guests.letIn()
 	}
-	v.guests.letIn()
+}
+
+// asked notes where a replica ends, which is asked once after a start: something
+// may have been due for long, unless a snapshot is all that is new.
+func (t *tender) asked(s *slot, tip replica.Tip) {
+	if tip.Pos.IsZero() || tip.Info.IsSnapshot() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.plan(t.of(s), time.Now().Add(rand.N(firstWithin)))
 }
 
 // forget drops a database that is gone.

@@ -49,6 +49,7 @@ type origin struct {
 	watcher   *capture.Watcher
 	workshop  *workshop          // nil: somebody else compacts the replica
 	uploaded  func(ltx.FileInfo) // called for each file where there is no workshop; may be nil
+	asked     func(replica.Tip)  // called when the replica said where it ends; may be nil
 	holder    *capture.Holder
 	resume    *capture.Parked
 	notBefore time.Time                         // of the next upload

@@ -61,6 +61,9 @@ func (d *replicated) askTip(ctx context.Context) (capture.Tip, error) {
 	if err == nil {
 		d.succeeded(tipless)
 		d.noteAnswer()
+		if d.from.asked != nil {
+			d.from.asked(d.remote.lastTip())
+		}
 	}
 	return tip, err
 }
