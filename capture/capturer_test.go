@@ -33,7 +33,7 @@ func TestBaseHoldsCommittedFramesOfTheWAL(t *testing.T) {
 func TestEveryCommitOfALiveWriterIsCaptured(t *testing.T) {
 	for _, load := range []testdb.Load{
 		{Seed: 1, Rate: 200, Commits: 400, Payload: 100, Churn: 3, Body: 3000},
-		{Seed: 2, Commits: 4000, Payload: 50, Churn: 2, Body: 500},
+		{Seed: 2, Commits: 2000, Payload: 50, Churn: 2, Body: 500},
 		{Seed: 3, Commits: 300, Payload: 50, Churn: 40, Body: 20000, Sync: "FULL"},
 	} {
 		t.Run(fmt.Sprintf("seed %d", load.Seed), func(t *testing.T) {
