@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/compaction"
 )
@@ -72,7 +74,7 @@ func (s Scratch) Validate() error {
 // temporary files goes before the one that is in memory on many systems.
 func (s Scratch) place() string {
 	const large = "/var/tmp"
-	if s.Dir != "" || os.Getenv("TMPDIR") != "" || !exists(large) {
+	if s.Dir != "" || os.Getenv("TMPDIR") != "" || unix.Access(large, unix.W_OK|unix.X_OK) != nil {
 		return cmp.Or(s.Dir, os.TempDir())
 	}
 	return large

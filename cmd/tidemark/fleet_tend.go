@@ -144,9 +144,13 @@ func spread(at time.Time) time.Time {
 func (t *tender) uploaded(s *slot, d *replicated, f ltx.FileInfo) {
 	d.remote.clock.Note(f.ModTime)
 	t.mu.Lock()
-	v := t.of(s)
-	w := v.worker
-	t.plan(v, spread(d.cfg.compaction.After(time.Now())))
+	var w *keeper
+	if v := t.visits[s]; v != nil {
+		w = v.worker
+	}
+	if f.Max > 1 { // of a first copy nothing can be made
+		t.plan(t.of(s), spread(d.cfg.compaction.After(time.Now())))
+	}
 	t.mu.Unlock()
 	if w != nil {
 		w.Uploaded(f)
