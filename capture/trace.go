@@ -53,14 +53,23 @@ func copying(ih wal.IndexHeader) bool { return ih.BackfillAttempted > ih.Backfil
 
 // shut closes the database. If its file is not what SQLite made of it, nothing
 // may be copied into it from the WAL any more, which is left to whoever opens
-// it next.
+// it next. A WAL with nothing left to copy is removed by the last close, as it
+// would have been without us.
 func (c *cursor) shut() error {
+	if c.db.still() {
+		return c.db.close()
+	}
 	moved, err := c.db.moved()
 	foreign := false
-	if err == nil && !moved && !c.db.still() {
+	if err == nil && !moved {
 		foreign, err = c.overwritten()
 	}
-	if err != nil || moved || foreign || c.db.foreign {
+	if err == nil && !moved && (foreign || c.db.foreign) {
+		var ih wal.IndexHeader
+		ih, err = c.index()
+		foreign = err == nil && ih.Backfilled < ih.MaxFrame
+	}
+	if err != nil || moved || foreign {
 		return c.db.abandon()
 	}
 	return c.db.close()

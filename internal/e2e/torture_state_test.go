@@ -101,7 +101,8 @@ func stateEvents() []event {
 			setAside, commits(10), bare, together(forgets, copyOver), commits(3),
 		}, alone: true},
 		{name: "lock file deleted", steps: []step{commits(2), harms("lock", deleted), commits(3)}},
-		{name: "times set back", steps: []step{commits(2), turnBack(72 * time.Hour), commits(3), leaves}, most: few},
+		// A base that is days old has another snapshot made.
+		{name: "times set back", steps: []step{commits(2), turnBack(72 * time.Hour), commits(3), leaves}},
 		{name: "times of the future", steps: []step{commits(2), turnBack(-72 * time.Hour), commits(3), leaves}, most: few},
 	}
 	for name, harm := range map[string]damage{"deleted": deleted, "garbled": garbled, "truncated": truncated} {
@@ -122,15 +123,14 @@ func spoolEvents() (events []event) {
 	return events
 }
 
-// awaitSpool gives a sidecar that is up the time to capture something.
+// awaitSpool gives a sidecar that is up the time to capture something. One that
+// was started when the bucket was away already does not before it has asked it.
 func awaitSpool(t *testing.T, v *victim) {
-	if v.sidecar == nil {
-		return
-	}
+	end := time.Now().Add(5 * time.Second)
 	rig.Eventually(t, rig.Limit, func(context.Context) error {
-		if len(stateFiles(t, v, "spool/*.ltx")) == 0 {
-			return errors.New("nothing is in the spool")
+		if v.sidecar == nil || len(stateFiles(t, v, "spool/*.ltx")) > 0 || time.Now().After(end) {
+			return nil
 		}
-		return nil
+		return errors.New("nothing is in the spool")
 	})
 }
