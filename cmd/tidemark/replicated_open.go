@@ -30,7 +30,7 @@ func (d *replicated) open(ctx context.Context) error {
 		return err
 	}
 	capturer, err := capture.New(d.cfg.Path, d.cfg.Capture, capture.Options{
-		Tip: d.askTip, History: d.remote.replica,
+		Tip: d.askTip, History: history{d.remote.replica, d.cfg.Path},
 		Log: d.log, Metrics: d.remote.buckets.metrics.capture(d.cfg.Path),
 		Watcher: d.from.watcher, Holder: d.from.holder, Resume: d.from.resume,
 	})
