@@ -20,6 +20,20 @@ const (
 	errPageSize     = doubt("page size changed")
 )
 
+// Doubt has the whole database compared with what was captured of it, in the
+// next step of Run or Capture.
+func (c *Capturer) Doubt(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.plan.doubt == "" {
+		c.plan.doubt = doubt(reason)
+	}
+	if c.cur != nil {
+		c.cur.db.seen = glance{}
+	}
+	signal(c.wake)
+}
+
 // guard captures, and answers a doubt with a comparison. A doubt stays until
 // one has succeeded.
 func (c *Capturer) guard(ctx context.Context, capture func(context.Context) error) error {

@@ -160,3 +160,23 @@ func TestAPageSizeChangeStartsANewBase(t *testing.T) {
 		t.Errorf("files %v, want a second base 1-2", m.files)
 	}
 }
+
+func TestADoubtFromOutsideIsAnsweredByAComparison(t *testing.T) {
+	for _, mode := range []string{"WAL", "DELETE"} {
+		path := filepath.Join(t.TempDir(), "app.db")
+		db := testdb.Create(t, path, testdb.Options{JournalMode: mode})
+		m := newModel(t)
+		c := keep(t, path, m)
+		step(t, c)
+		before := c.Status().Pos
+		c.Doubt("somebody says so")
+		step(t, c)
+		if s := c.Status(); mode == "WAL" && s.Resyncs != 1 || s.Pos != before {
+			t.Errorf("%s: %d comparisons, at %v after %v", mode, s.Resyncs, s.Pos, before)
+		}
+		testdb.Exec(t, db, "CREATE TABLE t(x)")
+		step(t, c)
+		m.drain(c.Spool())
+		m.endsEqual(c, db, path)
+	}
+}

@@ -19,7 +19,7 @@ const (
 	proofFiles = 64
 	proofBytes = 64 << 20
 	// proofDatabase is the size of a database up to which it is read whole and
-	// compared with the page sums.
+	// compared with the page sums; what differs is captured again.
 	proofDatabase = 256 << 20
 )
 
@@ -170,7 +170,20 @@ func (d *replicated) proveDatabase(ctx context.Context) error {
 	if errors.Is(err, capture.ErrNotOpen) {
 		return nil
 	}
+	if errors.Is(err, capture.ErrDiffers) {
+		d.doubt("a proof found that it differs from what was captured")
+	}
 	return err
+}
+
+// doubt has the database compared with what was captured of it.
+func (d *replicated) doubt(reason string) {
+	d.mu.Lock()
+	p := d.parts
+	d.mu.Unlock()
+	if p != nil {
+		p.capturer.Doubt(reason)
+	}
 }
 
 // report is what is known of a database; nil: nothing.
