@@ -40,7 +40,7 @@ func TestEnvironmentCompletesTheURL(t *testing.T) {
 			`endpoint=http://minio:9000 bucket=bucket prefix=p region=us-east-1 path_style=true`},
 		{"endpoint for S3 alone", "s3://bucket/p", []string{"AWS_ENDPOINT_URL=http://other", "AWS_ENDPOINT_URL_S3=http://minio:9000"},
 			`endpoint=http://minio:9000 bucket=bucket prefix=p region=us-east-1 path_style=true`},
-		{"URL before environment", "s3://bucket/p?endpoint=https://a.test&region=r1&force-path_style=false",
+		{"URL before environment", "s3://bucket/p?endpoint=https://a.test&region=r1&force-path-style=false",
 			[]string{"AWS_ENDPOINT_URL=http://b.test", "AWS_REGION=r2"},
 			`endpoint=https://a.test bucket=bucket prefix=p region=r1 path_style=false`},
 		{"profile", "s3://bucket/p", []string{"AWS_CONFIG_FILE=" + profile, "AWS_PROFILE=lake"},
