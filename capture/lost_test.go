@@ -41,6 +41,35 @@ func TestAStateDirectoryRemovedInUseIsMadeAnew(t *testing.T) {
 	}
 }
 
+func TestAStateDirectoryThatCannotBeMadeAnewYetIsTriedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.db")
+	db := testdb.Create(t, path, testdb.Options{})
+	m := newModel(t)
+	c := capturer(t, path, m)
+	step(t, c)
+	m.drain(c.Spool())
+	dir := capture.StateDir(path)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	// A file where a directory must be.
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "spool"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := c.Capture(t.Context()); err == nil || !strings.Contains(err.Error(), "spool") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "spool")); err != nil {
+		t.Fatal(err)
+	}
+	testdb.Exec(t, db, "CREATE TABLE t(x)")
+	step(t, c)
+	m.drain(c.Spool())
+	m.endsEqual(c, db, path)
+}
+
 func TestAnUploadUnderWayIsWaitedForWhenTheStateIsLost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	db := testdb.Create(t, path, testdb.Options{})

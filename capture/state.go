@@ -49,7 +49,8 @@ func openState(dir string) (st *state, dropped []string, err error) {
 
 // reopen opens what is in the state directory now.
 func (st *state) reopen(dir string) (dropped []string, err error) {
-	if err := st.sums.Close(); err != nil {
+	// They are closed already if an earlier attempt went no further.
+	if err := st.sums.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return nil, err
 	}
 	now, dropped, err := openState(dir)
