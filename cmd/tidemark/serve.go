@@ -60,7 +60,7 @@ func (s *sidecar) serve(ctx context.Context, l listeners) error {
 	group.Go(func() error { _ = s.prove(ctx); return nil })
 	if l.socket != nil {
 		group.Go(func() error {
-			if err := socket.Serve(ctx, l.socket, s.Handler()); err != nil {
+			if err := socket.Serve(ctx, l.socket, s.Handler(), s.log); err != nil {
 				s.log.Error("status socket ended", "error", err)
 			}
 			return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -15,9 +16,13 @@ import (
 
 const maxAnswer = 64 << 20 // bytes
 
-// Serve answers requests until ctx ends, then closes the listener.
-func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second}
+// Serve answers requests until ctx ends, then closes the listener. What goes
+// wrong with single connections is logged.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
 	var group errgroup.Group
 	ended := make(chan struct{})
 	group.Go(func() error {

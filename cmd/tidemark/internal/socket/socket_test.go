@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -77,7 +78,9 @@ func TestLiveSocketIsNeverTaken(t *testing.T) {
 	first := listen(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
-	group.Go(func() error { return socket.Serve(ctx, first, answer(map[string]int{"pid": 4711})) })
+	group.Go(func() error {
+		return socket.Serve(ctx, first, answer(map[string]int{"pid": 4711}), slog.New(slog.DiscardHandler))
+	})
 
 	_, err := socket.Listen(path, 0o600)
 	if !errors.Is(err, socket.ErrInUse) || !strings.Contains(err.Error(), "process 4711") {
