@@ -6,11 +6,6 @@ import (
 	"github.com/tidemark-io/tidemark/ltx"
 )
 
-// emptySize is the size of a file without pages, which is the least: header,
-// end of pages, empty index with its size, trailer. At level 0 such a file is
-// the claim of a writer.
-const emptySize = ltx.HeaderSize + ltx.PageHeaderSize + 1 + 8 + ltx.TrailerSize
-
 // Job is one file to be made.
 type Job struct {
 	Level   int
@@ -46,8 +41,9 @@ type Hole struct {
 // String names the hole for messages.
 func (h Hole) String() string { return fmt.Sprintf("%s-%s below level %d", h.Min, h.Max, h.Level) }
 
-// isClaim tells whether f is a level-0 file without pages.
-func isClaim(f ltx.FileInfo) bool { return f.Level == 0 && f.Size == emptySize }
+// isClaim tells whether f is a level-0 file without pages, as a writer leaves to
+// claim its place.
+func isClaim(f ltx.FileInfo) bool { return f.Level == 0 && f.Size == ltx.MinFileSize }
 
 // usable tells whether f can be a file at all; others are as good as missing.
-func usable(f ltx.FileInfo) bool { return f.Min >= 1 && f.Min <= f.Max && f.Size >= emptySize }
+func usable(f ltx.FileInfo) bool { return f.Min >= 1 && f.Min <= f.Max && f.Size >= ltx.MinFileSize }

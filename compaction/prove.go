@@ -14,7 +14,7 @@ import (
 // written, and what changed there is in the base only.
 func (g *gathered) checkClaims() error {
 	for i, f := range g.sources {
-		if f.Size != emptySize {
+		if f.Size != ltx.MinFileSize {
 			continue
 		}
 		if e, err := g.verify(i); err == nil && e.post == 0 {

@@ -46,6 +46,10 @@ const (
 // LevelSnapshot is the level of files that hold every page.
 const LevelSnapshot = 9
 
+// MinFileSize is the size in bytes of a file without pages, which is the least:
+// header, end of pages, empty index with its size, trailer.
+const MinFileSize = HeaderSize + PageHeaderSize + 1 + 8 + TrailerSize
+
 // FileInfo says what can be known of a file from a listing.
 type FileInfo struct {
 	Level    int

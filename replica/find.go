@@ -26,7 +26,7 @@ func (r *Replica) Find(ctx context.Context, sum ltx.Checksum) (ltx.TXID, error) 
 	if err != nil {
 		return 0, err
 	}
-	candidates := borders(slices.DeleteFunc(all, func(f ltx.FileInfo) bool { return mayBeClaim(f) || f.Size < minFileSize }))
+	candidates := borders(slices.DeleteFunc(all, func(f ltx.FileInfo) bool { return mayBeClaim(f) || f.Size < ltx.MinFileSize }))
 	slices.Reverse(candidates)
 	for batch := range slices.Chunk(candidates[:min(len(candidates), findFiles)], findBatch) {
 		txid, err := r.findIn(ctx, batch, sum)

@@ -97,7 +97,9 @@ func Plan(files []ltx.FileInfo, from, target ltx.TXID) ([]ltx.FileInfo, error) {
 }
 
 // mayBeClaim tells whether a file has no pages: it claims a TXID.
-func mayBeClaim(f ltx.FileInfo) bool { return f.Level == 0 && f.Size == minFileSize && !f.IsSnapshot() }
+func mayBeClaim(f ltx.FileInfo) bool {
+	return f.Level == 0 && f.Size == ltx.MinFileSize && !f.IsSnapshot()
+}
 
 func newestOf(files []ltx.FileInfo) (newest ltx.TXID) {
 	for _, f := range files {

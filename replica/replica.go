@@ -23,10 +23,6 @@ import (
 // replica holds no file at all.
 var ErrNoBackup = errors.New("no backup found")
 
-// minFileSize is the size of the shortest file the format allows: header, end
-// of pages, empty index with its size, trailer.
-const minFileSize = ltx.HeaderSize + ltx.PageHeaderSize + 1 + 8 + ltx.TrailerSize
-
 // Replica is the remote copy of one database. It is safe for concurrent use.
 type Replica struct {
 	bucket storage.Bucket

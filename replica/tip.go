@@ -148,7 +148,7 @@ func (r *Replica) checkHeader(f ltx.FileInfo, h ltx.Header) error {
 // checkSize refuses a file that is too short to be one, as an interrupted
 // write of another program may leave it.
 func (r *Replica) checkSize(f ltx.FileInfo) error {
-	if f.Size < minFileSize {
+	if f.Size < ltx.MinFileSize {
 		return fmt.Errorf("read %s: %w: %d bytes are too short for a file", r.Key(f), ltx.ErrCorrupt, f.Size)
 	}
 	return nil
