@@ -73,6 +73,11 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+	return RunServer(ctx, server, l)
+}
+
+// RunServer has server answer on l until ctx ends, and closes both.
+func RunServer(ctx context.Context, server *http.Server, l net.Listener) error {
 	var group errgroup.Group
 	ended := make(chan struct{})
 	group.Go(func() error {

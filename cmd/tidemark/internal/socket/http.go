@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/tidemark-io/tidemark/internal/web"
 )
 
 const maxAnswer = 64 << 20 // bytes
@@ -23,21 +23,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	var group errgroup.Group
-	ended := make(chan struct{})
-	group.Go(func() error {
-		select {
-		case <-ctx.Done():
-		case <-ended:
-		}
-		return server.Close()
-	})
-	err := server.Serve(l)
-	close(ended)
-	if errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
-	return errors.Join(err, group.Wait())
+	return web.RunServer(ctx, server, l)
 }
 
 // transport reaches the process behind the socket.
