@@ -24,6 +24,9 @@ func (w *Worker) Expire(ctx context.Context) error {
 		if files, err = w.inventory.list(ctx); err != nil {
 			return err
 		}
+		if err := w.confirm(ctx); err != nil {
+			return err
+		}
 		expired, err := w.retainer.Expire(ctx, files, w.confirmed(), now)
 		if err != nil {
 			w.inventory.forget()

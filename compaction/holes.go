@@ -30,12 +30,26 @@ func (w *Worker) look(ctx context.Context) (*survey, error) {
 		s = look(files, w.options.Config, w.confirmed(), time.Now())
 	}
 	w.options.Metrics.holes.Set(float64(len(s.holes)))
-	for _, h := range s.holes {
-		if done := w.stage(h); done != left {
-			w.setStage(h, w.mend(ctx, h, done))
+	return s, w.mendAll(ctx, s.holes)
+}
+
+// mendAll does something about each hole that is not left to a snapshot yet.
+func (w *Worker) mendAll(ctx context.Context, holes []Hole) error {
+	confirmed := false
+	for _, h := range holes {
+		done := w.stage(h)
+		if done == left {
+			continue
 		}
+		if !confirmed {
+			if err := w.confirm(ctx); err != nil {
+				return err
+			}
+			confirmed = true
+		}
+		w.setStage(h, w.mend(ctx, h, done))
 	}
-	return s, nil
+	return nil
 }
 
 // newHoles tells whether some of the holes are not known, and forgets those

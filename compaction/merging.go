@@ -26,6 +26,10 @@ func (w *Worker) Merge(ctx context.Context) error {
 			w.alarms.merge.set(s.next)
 			return nil
 		}
+		if err := w.confirm(ctx); err != nil {
+			w.inventory.forget()
+			return err
+		}
 		for _, j := range jobs {
 			again, err := w.make(ctx, j)
 			if err != nil {

@@ -94,6 +94,9 @@ func (w *Worker) take(ctx context.Context) (ltx.FileInfo, error) {
 	if err := w.untilConfirmed(ctx, pos.TXID); err != nil {
 		return ltx.FileInfo{}, err
 	}
+	if err := w.confirm(ctx); err != nil {
+		return ltx.FileInfo{}, err
+	}
 	if done, err = w.turn(ctx); err != nil {
 		return ltx.FileInfo{}, err
 	}

@@ -29,11 +29,16 @@ type Options struct {
 	// Confirmed returns the highest confirmed TXID, and Wake is called when it
 	// has moved. Nil: all that is uploaded is confirmed.
 	Confirmed func() ltx.TXID
-	Gate      *replica.Gate       // shared with the reads of this process
-	Turns     *semaphore.Weighted // shared by the databases of a process: one for each that may work at a time
-	Clock     *Clock              // of the bucket, shared by its workers; nil: one of its own
-	Metrics   *Metrics            // nil: none that anybody sees
-	Log       *slog.Logger
+	// Confirm returns once everything that was uploaded before it was called
+	// is confirmed. It is called after the files were listed and before
+	// anything is stored or deleted because of them; on an error neither is
+	// done. Nil: all that is uploaded is confirmed.
+	Confirm func(context.Context) error
+	Gate    *replica.Gate       // shared with the reads of this process
+	Turns   *semaphore.Weighted // shared by the databases of a process: one for each that may work at a time
+	Clock   *Clock              // of the bucket, shared by its workers; nil: one of its own
+	Metrics *Metrics            // nil: none that anybody sees
+	Log     *slog.Logger
 }
 
 // Worker compacts one replica: it merges, adds snapshots and deletes what has
@@ -199,14 +204,6 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// confirmed is the highest TXID that may be worked with.
-func (w *Worker) confirmed() ltx.TXID {
-	if w.options.Confirmed == nil {
-		return ^ltx.TXID(0)
-	}
-	return w.options.Confirmed()
 }
 
 // turn waits for the worker's turn among all databases.
