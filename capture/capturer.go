@@ -233,11 +233,9 @@ func (c *Capturer) reopen(ctx context.Context, reason string) error {
 		err = c.settle(ctx, reason)
 	}
 	if err != nil {
-		err = errors.Join(err, db.close())
-		c.cur = nil
-		return err
+		err = errors.Join(err, c.shut())
 	}
-	return nil
+	return err
 }
 
 // Close closes the database, then the state. The spool's files stay.
@@ -250,8 +248,7 @@ func (c *Capturer) Close() error {
 func (c *Capturer) close() error {
 	var err error
 	if c.cur != nil {
-		err = c.cur.shut()
-		c.cur = nil
+		err = c.shut()
 	}
 	return errors.Join(err, c.st.close(), c.lock.Close())
 }

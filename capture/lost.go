@@ -41,8 +41,7 @@ func (c *Capturer) keepState() error {
 		c.lock = lock
 	}
 	if c.cur != nil {
-		err = errors.Join(err, c.cur.shut())
-		c.cur = nil
+		err = errors.Join(err, c.shut())
 	}
 	c.plan.settled, c.plan.tip, c.plan.resume = false, nil, nil
 	return err

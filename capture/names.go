@@ -62,22 +62,22 @@ func (c *Capturer) open(ctx context.Context) error {
 // database in place.
 func (c *Capturer) letGo(name string) error {
 	ih, err := c.cur.index()
-	if err != nil {
+	if err != nil || ih.Backfilled < ih.MaxFrame && !c.names.longGone() {
 		return err
 	}
-	shut := c.cur.shut
-	if ih.Backfilled == ih.MaxFrame {
-		shut = c.cur.db.abandon
-	} else if time.Since(c.names.since) < goneAtLeast {
-		return nil
-	}
 	c.plan.doubt = doubt(name + " was removed")
-	err = shut()
-	c.cur, c.journal, c.names.notice = nil, journal{}, nil
+	err = c.shut()
+	c.journal, c.names.notice = journal{}, nil
 	if err == nil {
 		err = errApart
 	}
 	return err
+}
+
+// longGone tells whether the WAL or its index was removed so long ago that
+// nothing else is to be expected of whoever did it.
+func (n names) longGone() bool {
+	return !n.since.IsZero() && time.Since(n.since) >= goneAtLeast
 }
 
 // errApart means that the database is left alone for a moment.
@@ -100,8 +100,8 @@ func (c *Capturer) apart() error {
 
 // anew opens the database again.
 func (c *Capturer) anew(ctx context.Context, reason string) error {
-	err := c.cur.shut()
-	c.cur, c.journal, c.names.notice = nil, journal{}, nil
+	err := c.shut()
+	c.journal, c.names.notice = journal{}, nil
 	c.plan.doubt = doubt(reason)
 	if err == nil {
 		err = c.apart()

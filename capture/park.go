@@ -34,10 +34,12 @@ type Parked struct {
 // WAL is as good as none.
 type fingerprint struct{ file, wal stamp }
 
+// stamp holds the time of the last change of a file of the database, which
+// nobody can set back; of our own files it does not.
 type stamp struct {
-	dev, ino uint64
-	size     int64
-	mtime    unix.Timespec
+	dev, ino     uint64
+	size         int64
+	mtime, ctime unix.Timespec
 }
 
 // Pos returns the end of what is captured.
@@ -159,24 +161,33 @@ func (c *Capturer) resume(p Parked) (bool, error) {
 func (f fingerprint) settled() bool { return f.file.settled() && f.wal.settled() }
 
 func (s stamp) settled() bool {
-	age := time.Since(time.Unix(s.mtime.Unix()))
+	age := time.Since(time.Unix(s.ctime.Unix()))
 	return age < 0 || age > settledAfter
 }
 
 // fingerprintOf looks at the files of the database at path. Files that are not
 // there have an empty stamp.
 func fingerprintOf(path string) (f fingerprint, err error) {
-	if f.file, err = stampOf(path); err != nil {
+	if f.file, err = changeOf(path); err != nil {
 		return f, err
 	}
-	f.wal, err = stampOf(path + "-wal")
+	f.wal, err = changeOf(path + "-wal")
 	if f.wal.size == 0 {
 		f.wal = stamp{}
 	}
 	return f, err
 }
 
+// stampOf returns the stamp of a file of ours, empty if it is not there.
 func stampOf(path string) (stamp, error) {
+	s, err := changeOf(path)
+	s.ctime = unix.Timespec{}
+	return s, err
+}
+
+// changeOf returns the stamp of a file of the database, empty if it is not
+// there.
+func changeOf(path string) (stamp, error) {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -185,5 +196,18 @@ func stampOf(path string) (stamp, error) {
 	if err != nil {
 		return stamp{}, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	return stamp{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, mtime: st.Mtim}, nil
+	return stampFrom(st), nil
+}
+
+// changeOfOpen returns the stamp of an open file of the database.
+func changeOfOpen(f *os.File) (stamp, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return stamp{}, &os.PathError{Op: "stat", Path: f.Name(), Err: err}
+	}
+	return stampFrom(st), nil
+}
+
+func stampFrom(st unix.Stat_t) stamp {
+	return stamp{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, mtime: st.Mtim, ctime: st.Ctim}
 }

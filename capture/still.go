@@ -58,7 +58,7 @@ func (db *database) glance() (glance, error) {
 		return g, fmt.Errorf("read %s: %w", db.path, err)
 	}
 	g.counter = binary.BigEndian.Uint32(b[:])
-	g.stamp, err = stampOf(db.path)
+	g.stamp, err = changeOf(db.path)
 	return g, err
 }
 
