@@ -23,6 +23,11 @@ type Command struct {
 	Args    []string         // program and arguments, no shell
 	Signals <-chan os.Signal // each is passed on to the process
 	Reap    bool             // also wait for orphans: this process is their parent
+	Env     []string         // beside the environment of this process
+	// Group gives the process a group of its own, which gets the signals that
+	// ask for an end and is killed whole, at the latest when the process has
+	// ended; where the system can, it also dies with this process.
+	Group bool
 }
 
 // Run starts the process with the standard streams of this one and waits for
@@ -35,6 +40,12 @@ func (c Command) Run(ctx context.Context) (code int, err error) {
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if len(c.Env) > 0 {
+		cmd.Env = append(os.Environ(), c.Env...)
+	}
+	if c.Group {
+		cmd.SysProcAttr = ownGroup()
+	}
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("%w %q: %w", ErrStart, c.Args[0], err)
 	}
@@ -47,6 +58,9 @@ func (c Command) Run(ctx context.Context) (code int, err error) {
 		return err
 	})
 	c.relay(ctx, cmd.Process, ended)
+	if c.Group {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // nobody of it may go on
+	}
 	if err := group.Wait(); err != nil {
 		return 0, fmt.Errorf("wait for child %q: %w", c.Args[0], err)
 	}
@@ -62,12 +76,23 @@ func (c Command) relay(ctx context.Context, p *os.Process, ended <-chan struct{}
 		case <-ended:
 			return
 		case s := <-c.Signals:
-			_ = p.Signal(s)
+			c.send(p, s)
 		case <-done:
-			_ = p.Kill()
+			c.send(p, syscall.SIGKILL)
 			done = nil
 		}
 	}
+}
+
+// send leaves no process of a group out that is to end.
+func (c Command) send(p *os.Process, s os.Signal) {
+	sig, ok := s.(syscall.Signal)
+	ends := sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGKILL
+	if !c.Group || !ok || !ends {
+		_ = p.Signal(s)
+		return
+	}
+	_ = syscall.Kill(-p.Pid, sig)
 }
 
 func (c Command) wait(cmd *exec.Cmd) (syscall.WaitStatus, error) {
