@@ -25,22 +25,33 @@ type supervisor struct {
 
 // Run returns when all is done, or, after a second signal, at once.
 func (s *supervisor) Run(ctx context.Context) error {
+	return supervise(ctx, passedOn(s.command), s.started, s.phases)
+}
+
+// passedOn are the signals that a child gets beside those that stop a process.
+func passedOn(command []string) []os.Signal {
+	if len(command) == 0 {
+		return nil
+	}
+	return []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
+}
+
+// supervise heeds signals while phases does the work: soft ends at the first
+// one that stops a process, hard at the second. It returns when phases has, or
+// soon after the end of hard.
+func supervise(ctx context.Context, more []os.Signal, started func(), phases func(hard, soft context.Context, caught *signals) error) error {
 	hard, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	soft, stop := context.WithCancelCause(hard)
-	var more []os.Signal
-	if len(s.command) > 0 {
-		more = []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
-	}
 	caught := catchSignals(stop, abort, more...)
-	s.started()
+	started()
 	done := make(chan struct{})
 	var result error // once done is closed
 	var group errgroup.Group
 	group.Go(func() error { return caught.Run(done) })
 	group.Go(func() error {
 		defer close(done)
-		result = s.phases(hard, soft, caught)
+		result = phases(hard, soft, caught)
 		return nil
 	})
 	select {
