@@ -68,6 +68,8 @@ func translate(err error) error {
 		return storage.ErrNotFound
 	case isPrecondition(r):
 		return fmt.Errorf("%w: %s", storage.ErrPrecondition, r)
+	case r.code == "RequestTimeTooSkewed":
+		return fmt.Errorf("%w: %w: %s", storage.ErrForbidden, storage.ErrSkewed, r)
 	case r.status == http.StatusForbidden, r.status == http.StatusUnauthorized, isStale(r.code):
 		return fmt.Errorf("%w: %s", storage.ErrForbidden, r)
 	case r.status == http.StatusMovedPermanently, r.code == "AuthorizationHeaderMalformed":

@@ -22,6 +22,9 @@ var (
 	// ErrForbidden is wrapped when the service refuses the credentials or the
 	// permission.
 	ErrForbidden = errors.New("access denied")
+	// ErrSkewed is wrapped, beside ErrForbidden, when the service refuses the
+	// time of a request: the clock of this machine is wrong. Nothing was stored.
+	ErrSkewed = errors.New("the clock of this machine is too far from the service's")
 )
 
 // Bucket holds objects under slash-separated keys relative to its own prefix.
@@ -61,6 +64,7 @@ type Object struct {
 	Size    int64 // bytes
 	ETag    string
 	ModTime time.Time
+	Now     time.Time // when Get was answered, by the clock that set ModTime; zero: unknown
 }
 
 // Range selects bytes of an object; the zero value is the whole object, a
