@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +50,11 @@ type Options struct {
 	// is not asked then, and nothing is compared where the files tell that
 	// nothing but commits to the WAL happened since.
 	Resume *Parked
+	// NodeID goes into the header of each file; 0: no node is named.
+	NodeID uint64
+	// KeepUploaded has the spool keep files that are uploaded until its Confirm
+	// is called. After a restart they are uploaded again, which finds them there.
+	KeepUploaded bool
 	// Holder is the lock that stands for the one of a parked database; nil:
 	// parked databases have none.
 	Holder *Holder
@@ -63,13 +67,9 @@ func New(path string, cfg Config, o Options) (*Capturer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	path, err := filepath.Abs(path)
+	path, err := realPath(path)
 	if err != nil {
 		return nil, err
-	}
-	// One file has one state directory, whatever links lead to it.
-	if file, err := filepath.EvalSymlinks(path); err == nil {
-		path = file
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
@@ -83,6 +83,7 @@ func New(path string, cfg Config, o Options) (*Capturer, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
+	st.spool.node, st.spool.keep = o.NodeID, o.KeepUploaded
 	c := &Capturer{path: path, cfg: cfg, opts: o, wake: make(chan struct{}, 1), lock: lock, st: st}
 	c.warnDropped(dropped)
 	c.status.set(func(s *Status) { s.State = StateWaiting; s.Pos = st.sums.Pos() })

@@ -25,7 +25,7 @@ type draft struct {
 
 // draft starts a file. There is one draft at a time.
 func (s *Spool) draft(h ltx.Header) (*draft, error) {
-	h.Version, h.Timestamp = ltx.Version, s.timestamp()
+	h.Version, h.Timestamp, h.NodeID = ltx.Version, s.timestamp(), s.node
 	f, err := os.OpenFile(s.tempPath(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("spool: %w", err)

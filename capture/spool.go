@@ -27,12 +27,17 @@ type Spool struct {
 	changed chan struct{} // there is a file to hand out
 	room    chan struct{} // a file was uploaded
 
+	node uint64 // goes into the header of files
+	keep bool   // what is uploaded stays until Confirm
+
 	mu    sync.Mutex
 	files []spooled
-	taken bool // files[0] was handed out and must not change
+	sent  int  // how many of the oldest are uploaded, and kept
+	old   int  // how many an earlier process left, and may have uploaded: they must not change
+	taken bool // the oldest that is not uploaded was handed out and must not change
 	fresh bool // the newest file is not handed out yet: see add
 	ready bool // files are handed out
-	lost  bool // files[0] was handed out before the directory was lost
+	lost  bool // a file was handed out before the directory was lost
 	bad   bool // a file is not what was put there
 
 	latest int64 // newest timestamp of a file, in milliseconds
@@ -50,17 +55,21 @@ func (s *Spool) Next() (File, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.returned()
-	if !s.ready || len(s.files) == 0 || len(s.files) == 1 && s.fresh && !s.taken {
+	waiting := s.waiting()
+	if !s.ready || len(waiting) == 0 || len(waiting) == 1 && s.fresh && !s.taken {
 		return File{}, false
 	}
-	if now, err := stampOf(s.files[0].Path); err != nil || now != s.files[0].stamp {
+	if now, err := stampOf(waiting[0].Path); err != nil || now != waiting[0].stamp {
 		s.bad, s.ready, s.taken = true, false, false
 		signal(s.room)
 		return File{}, false
 	}
 	s.taken = true
-	return s.files[0].File, true
+	return waiting[0].File, true
 }
+
+// waiting returns the files that are not uploaded.
+func (s *Spool) waiting() []spooled { return s.files[s.sent:] }
 
 // damaged tells whether Next found a file that is not what was put there.
 func (s *Spool) damaged() bool {
@@ -69,24 +78,41 @@ func (s *Spool) damaged() bool {
 	return s.bad
 }
 
-// Done removes a file that was handed out: it is on the bucket.
+// Done takes back a file that was handed out: it is on the bucket. It is
+// removed, or kept until Confirm.
 func (s *Spool) Done(f File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.returned() {
 		return nil
 	}
-	if len(s.files) == 0 || s.files[0].Path != f.Path {
+	waiting := s.waiting()
+	if len(waiting) == 0 || waiting[0].Path != f.Path {
 		return fmt.Errorf("drop %s: it is not the oldest file of the spool", f.Path)
 	}
-	if err := os.Remove(f.Path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("drop uploaded file: %w", err)
+	s.sent++
+	if !s.keep {
+		if err := s.drop(); err != nil {
+			s.sent--
+			return err
+		}
 	}
-	s.files, s.taken = s.files[1:], false
+	s.taken = false
 	signal(s.room)
-	if len(s.files) > 0 {
+	if len(s.waiting()) > 0 {
 		signal(s.changed)
 	}
+	return nil
+}
+
+// drop removes the oldest file, which is uploaded.
+func (s *Spool) drop() error {
+	if err := os.Remove(s.files[0].Path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("drop uploaded file: %w", err)
+	}
+	s.files = s.files[1:]
+	s.sent--
+	s.old = max(0, s.old-1)
 	return nil
 }
 
@@ -97,10 +123,10 @@ func (s *Spool) Changed() <-chan struct{} { return s.changed }
 func (s *Spool) Size() (files int, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range s.files {
+	for _, f := range s.waiting() {
 		bytes += f.Info.Size
 	}
-	return len(s.files), bytes
+	return len(s.waiting()), bytes
 }
 
 // add takes over a finished draft. When a level-0 file waits that was not
@@ -190,7 +216,11 @@ func (s *Spool) unpublished() bool {
 // gathering returns the file that further commits go into, if any.
 func (s *Spool) gathering() *spooled {
 	n := len(s.files)
-	if n == 0 || n == 1 && s.taken || s.files[n-1].Info.Level != 0 {
+	fixed := max(s.old, s.sent)
+	if s.taken {
+		fixed = max(fixed, s.sent+1)
+	}
+	if n <= fixed || s.files[n-1].Info.Level != 0 {
 		return nil
 	}
 	return &s.files[n-1]
@@ -200,7 +230,7 @@ func (s *Spool) gathering() *spooled {
 func (s *Spool) holdsBase() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.files, func(f spooled) bool { return f.Info.IsSnapshot() })
+	return slices.ContainsFunc(s.waiting(), func(f spooled) bool { return f.Info.IsSnapshot() })
 }
 
 // gatheringSize returns the size of the file that further commits go into.
@@ -237,7 +267,7 @@ func (s *Spool) returned() bool {
 func (s *Spool) replace(o *Spool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.files, s.taken, s.fresh, s.bad = o.files, o.taken, false, false
+	s.files, s.old, s.sent, s.taken, s.fresh, s.bad = o.files, o.old, 0, false, false, false
 }
 
 // clear forgets every file.
@@ -248,7 +278,7 @@ func (s *Spool) clear() error {
 	for _, f := range s.files {
 		errs = errors.Join(errs, os.Remove(f.Path))
 	}
-	s.files, s.taken, s.fresh = nil, false, false
+	s.files, s.old, s.sent, s.taken, s.fresh = nil, 0, 0, false, false
 	return errs
 }
 

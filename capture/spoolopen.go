@@ -47,13 +47,9 @@ func openSpool(dir string) (s *Spool, dropped []string, err error) {
 			return nil, nil, fmt.Errorf("open spool: %w", err)
 		}
 	}
-	s.files = found[:n]
+	s.files, s.old = found[:n], n
 	for _, f := range s.files {
 		s.notBefore(f.Info.ModTime)
-	}
-	if n > 0 {
-		// Whether its upload had begun is not known.
-		s.taken = true
 	}
 	return s, dropped, nil
 }

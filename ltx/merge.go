@@ -106,6 +106,7 @@ func (m *merger) header(min, max TXID) Header {
 		MinTXID:          min,
 		MaxTXID:          max,
 		Timestamp:        last.Timestamp,
+		NodeID:           last.NodeID,
 		PreApplyChecksum: first.PreApplyChecksum,
 	}
 	for _, d := range m.srcs {
