@@ -28,6 +28,7 @@ var layers = map[string][]string{
 	"capture":             append([]string{"ltx", "wal"}, leaves...),
 	"replica":             append([]string{"ltx", "storage"}, leaves...),
 	"compaction":          append([]string{"replica", "ltx", "storage"}, leaves...),
+	"quarantine":          {"ltx", "storage"},
 	"cmd":                 {"*"},
 	"internal/e2e":        {"*"},
 }
@@ -42,7 +43,7 @@ var vendors = map[string]struct{ owners, testers []string }{
 	"github.com/aws/smithy-go":     {owners: []string{"s3", "internal/testbucket"}},
 	"github.com/fsnotify/fsnotify": {owners: []string{"capture", "catalog", "replica/apply", "cmd/tidemark"}},
 	"github.com/mattn/go-sqlite3": {
-		owners:  []string{"capture", "catalog", "replica/apply", "cmd/tidemark", "internal/testdb"},
+		owners:  []string{"capture", "catalog", "replica/apply", "quarantine", "cmd/tidemark", "internal/testdb"},
 		testers: []string{"*"},
 	},
 	"github.com/superfly/ltx": {owners: []string{"ltx"}},

@@ -1,0 +1,72 @@
+package quarantine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lock bytes (SQLite file format, sections 1.5 and 2; the wal-index's are those
+// of the WAL-mode file format).
+const (
+	sharedFirst = 0x40000002 // of the database file: a read transaction
+	sharedBytes = 510
+	readMark0   = 123 // of the wal-index: a reader of the file without its WAL
+)
+
+// freeze keeps everybody from writing to a database file until thaw is called:
+// transactions without a WAL and the undoing of one wait for readers, and
+// nothing is copied back from a WAL while somebody reads the file alone.
+// Commits to a WAL go on. The locks are those of the descriptors.
+func freeze(path string) (thaw func() error, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	thaw = file.Close
+	if err := lockShared(file, sharedFirst, sharedBytes); err != nil {
+		return nil, errors.Join(err, thaw())
+	}
+	index, err := os.OpenFile(path+"-shm", os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return thaw, nil
+	}
+	if err != nil {
+		return nil, errors.Join(err, thaw())
+	}
+	thaw = func() error { return errors.Join(index.Close(), file.Close()) }
+	if err := lockShared(index, readMark0, 1); err != nil {
+		return nil, errors.Join(err, thaw())
+	}
+	return thaw, nil
+}
+
+// lockShared takes a lock that many may have together, without waiting.
+func lockShared(f *os.File, start, size int64) error {
+	l := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart, Start: start, Len: size}
+	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &l)
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		return fmt.Errorf("lock %s: %w; stop the application", f.Name(), errMoved)
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// pageSizeOf reads the page size of a database; 0: it has none.
+func pageSizeOf(f io.ReaderAt) uint32 {
+	var b [18]byte
+	if _, err := f.ReadAt(b[:], 0); err != nil || string(b[:16]) != "SQLite format 3\x00" {
+		return 0
+	}
+	if size := uint32(binary.BigEndian.Uint16(b[16:])); size != 1 {
+		return size
+	}
+	return 65536
+}
