@@ -19,7 +19,7 @@ func large(t *testing.T, dir, mode string) string {
 	t.Helper()
 	path := filepath.Join(dir, "app.db")
 	db := testdb.Create(t, path, testdb.Options{JournalMode: mode})
-	testdb.Exec(t, db, "CREATE TABLE t(x)", fill, fill, fill)
+	testdb.Exec(t, db, "CREATE TABLE t(x)", fill, fill)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,22 +45,22 @@ func TestEveryPageIsProvenWhileWritersGoOn(t *testing.T) {
 			m := newModel(t)
 			c := keep(t, path, m)
 			stop := running(t, c, m)
-			w := testdb.StartWriter(t, path, testdb.Load{Rate: map[string]float64{"WAL": 200, "DELETE": 5}[mode], Payload: 300, Churn: 3, Body: 3000})
-			for range 5 {
+			w := testdb.StartWriter(t, path, testdb.Load{Rate: map[string]float64{"WAL": 100, "DELETE": 2}[mode], Payload: 300, Churn: 3, Body: 3000})
+			for range 3 {
 				at := uint32(1)
 				eventually(t, "a whole round", func() bool {
-					next, err := c.Prove(t.Context(), at, 1<<20)
+					next, err := c.Prove(t.Context(), at, 1<<18)
 					if errors.Is(err, capture.ErrDiffers) {
 						t.Fatal(err)
 					}
-					at = next; t.Log(at, err, time.Now().Format("05.000"))
+					at = next
 					return at == 0
 				})
 			}
 			w.Stop(t)
 			stop()
 			step(t, c)
-			if slices, _, err := round(t.Context(), c, 1, 1<<20); err != nil || slices < 6 {
+			if slices, _, err := round(t.Context(), c, 1, 1<<18); err != nil || slices < 6 {
 				t.Errorf("%d slices, %v", slices, err)
 			}
 			m.drain(c.Spool())
@@ -74,7 +74,7 @@ func TestAPageThatRottedIsFoundAndCapturedAgain(t *testing.T) {
 	for _, mode := range []string{"WAL", "DELETE"} {
 		t.Run(mode, func(t *testing.T) {
 			path := large(t, testdb.MemoryDir(t), mode)
-			flip := testdb.Rot(t, path, 1000*4096+77)
+			flip := testdb.Rot(t, path, 300*4096+77)
 			m := newModel(t)
 			c := keep(t, path, m)
 			step(t, c)
@@ -84,12 +84,12 @@ func TestAPageThatRottedIsFoundAndCapturedAgain(t *testing.T) {
 			if len(m.files) != 1 {
 				t.Fatalf("%d files although nothing tells of the change", len(m.files))
 			}
-			_, at, err := round(t.Context(), c, 0, 1<<20)
-			if !errors.Is(err, capture.ErrDiffers) || !strings.Contains(err.Error(), path) || at != 1001 {
+			_, at, err := round(t.Context(), c, 0, 1<<18)
+			if !errors.Is(err, capture.ErrDiffers) || !strings.Contains(err.Error(), path) || at != 301 {
 				t.Fatalf("stopped at page %d: %v", at, err)
 			}
 			step(t, c)
-			if _, _, err := round(t.Context(), c, at, 1<<20); err != nil {
+			if _, _, err := round(t.Context(), c, at, 1<<18); err != nil {
 				t.Errorf("after it was mended: %v", err)
 			}
 			before := m.pages
@@ -116,16 +116,16 @@ func TestPageSumsThatRottedAreFoundAndMadeAnew(t *testing.T) {
 	}
 	f, err := os.OpenFile(sums, os.O_RDWR, 0)
 	if err == nil {
-		_, err = f.WriteAt([]byte("broken"), 4096+8*600)
+		_, err = f.WriteAt([]byte("broken"), 4096+8*300)
 	}
 	if err = errors.Join(err, f.Close(), os.Chtimes(sums, time.Time{}, info.ModTime())); err != nil {
 		t.Fatal(err)
 	}
-	if _, at, err := round(t.Context(), c, 1, 1<<20); !errors.Is(err, capture.ErrDiffers) || at != 601 {
+	if _, at, err := round(t.Context(), c, 1, 1<<18); !errors.Is(err, capture.ErrDiffers) || at != 301 {
 		t.Fatalf("stopped at page %d: %v", at, err)
 	}
 	step(t, c)
-	if _, _, err := round(t.Context(), c, 1, 1<<20); err != nil {
+	if _, _, err := round(t.Context(), c, 1, 1<<18); err != nil {
 		t.Error(err)
 	}
 	m.drain(c.Spool())
@@ -140,12 +140,12 @@ func TestAProofEndsWhereADatabaseHasShrunk(t *testing.T) {
 	path := large(t, t.TempDir(), "WAL")
 	db := testdb.Open(t, path)
 	c := capturer(t, path, newModel(t))
-	next, err := c.Prove(t.Context(), 1, 1<<20)
-	if err != nil || next != 257 {
+	next, err := c.Prove(t.Context(), 1, 1<<18)
+	if err != nil || next != 65 {
 		t.Fatalf("page %d, %v", next, err)
 	}
 	testdb.Exec(t, db, "DELETE FROM t", "VACUUM")
-	if next, err = c.Prove(t.Context(), next, 1<<20); err != nil || next != 0 {
+	if next, err = c.Prove(t.Context(), next, 1<<18); err != nil || next != 0 {
 		t.Errorf("page %d, %v", next, err)
 	}
 	shut(t, c)
