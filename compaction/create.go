@@ -4,18 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
-	"github.com/tidemark-io/tidemark/internal/scratch"
 	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/replica"
 	"github.com/tidemark-io/tidemark/storage"
 )
 
+// content is that of a file to be stored.
+type content interface {
+	Reader() *io.SectionReader
+	Size() int64
+}
+
 // create stores a file that was verified, unless there is one of its name. What
 // such a file holds follows from its name, so one that leaves the database in
 // the same state is a former attempt, ours or of another process.
-func (m *Merger) create(ctx context.Context, f ltx.FileInfo, content *scratch.File) (ltx.FileInfo, error) {
+func (m *Merger) create(ctx context.Context, f ltx.FileInfo, content content) (ltx.FileInfo, error) {
 	key := m.replica.Key(f)
 	object, err := m.bucket.Put(ctx, key, content.Reader(), storage.Condition{Absent: true})
 	switch {
@@ -32,7 +38,7 @@ func (m *Merger) create(ctx context.Context, f ltx.FileInfo, content *scratch.Fi
 }
 
 // compare verifies what is stored instead of a file.
-func (m *Merger) compare(ctx context.Context, f ltx.FileInfo, ours *scratch.File) (ltx.FileInfo, error) {
+func (m *Merger) compare(ctx context.Context, f ltx.FileInfo, ours content) (ltx.FileInfo, error) {
 	key := m.replica.Key(f)
 	_, want, err := ltx.VerifyFile(ours.Reader())
 	if err != nil {

@@ -32,28 +32,39 @@ const (
 // the retention of level 0. What is not confirmed is neither deleted nor
 // stands in for anything.
 func Expired(files []ltx.FileInfo, r Retention, confirmed ltx.TXID, now time.Time) []ltx.FileInfo {
+	return expired(files, nil, r, confirmed, now)
+}
+
+// expired does so beside files that are damaged: these stand in for none.
+func expired(files, damaged []ltx.FileInfo, r Retention, confirmed ltx.TXID, now time.Time) []ltx.FileInfo {
 	if r.External {
 		return nil
 	}
-	var known []ltx.FileInfo
-	for _, f := range files {
-		if usable(f) && f.Max <= confirmed {
-			known = append(known, f)
-		}
-	}
-	kept := newNames(known, now)
+	known := among(files, confirmed)
+	all := slices.Concat(known, among(damaged, confirmed))
+	kept := newNames(all, now)
 	young, old := newCover(known, r.Level0, r.Window, now), newCover(known, r.Window, r.Window, now)
-	var expired []ltx.FileInfo
-	for _, f := range known {
+	var gone []ltx.FileInfo
+	for _, f := range all {
 		age, cover := r.Window, old
 		if f.Level == 0 && !f.IsSnapshot() {
 			age, cover = r.Level0, young
 		}
 		if now.Sub(f.ModTime) >= age && !kept.has(f) && cover.holds(f) {
-			expired = append(expired, f)
+			gone = append(gone, f)
 		}
 	}
-	return expired
+	return gone
+}
+
+// among returns those that are files at all, and confirmed.
+func among(files []ltx.FileInfo, confirmed ltx.TXID) (known []ltx.FileInfo) {
+	for _, f := range files {
+		if usable(f) && f.Max <= confirmed {
+			known = append(known, f)
+		}
+	}
+	return known
 }
 
 // names are the level-0 files whose names must not become free.

@@ -20,21 +20,21 @@ func (w *Worker) Expire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(Expired(files, r, w.confirmed(), now)) > 0 {
+	if len(expired(files, w.inventory.damaged(), r, w.confirmed(), now)) > 0 {
 		if files, err = w.inventory.list(ctx); err != nil {
 			return err
 		}
 		if err := w.confirm(ctx); err != nil {
 			return err
 		}
-		expired, err := w.retainer.Expire(ctx, files, w.confirmed(), now)
-		if err != nil {
+		gone := expired(files, w.inventory.damaged(), r, w.confirmed(), now)
+		if err := w.retainer.deleteAll(ctx, gone); err != nil {
 			w.inventory.forget()
 			return err
 		}
-		w.options.Metrics.deleted(expired)
-		w.inventory.remove(expired)
-		w.options.Log.Debug("expired files deleted", "files", len(expired))
+		w.options.Metrics.deleted(gone)
+		w.inventory.remove(gone)
+		w.options.Log.Debug("expired files deleted", "files", len(gone))
 	}
 	w.mu.Lock()
 	w.state.lastDeletion = time.Now()

@@ -102,12 +102,15 @@ func (w *Worker) mend(ctx context.Context, h Hole, done stage) stage {
 
 func (w *Worker) refill(ctx context.Context, h Hole, done stage) error {
 	switch {
-	case w.options.Refill == nil:
+	case w.options.Refill == nil && w.options.Shelf == nil:
 		return errors.New("there is no other copy")
 	case done == refilled:
 		return errors.New("they are missing although they were stored again")
-	case w.inventory.excludes(h):
+	case w.inventory.stops(h):
 		return errors.New("a damaged file has their name")
+	}
+	if w.options.Refill == nil {
+		return w.refillFromShelf(ctx, h)
 	}
 	return w.options.Refill(ctx, h)
 }

@@ -124,6 +124,7 @@ func (v *inventory) remove(files []ltx.FileInfo) {
 	defer v.mu.Unlock()
 	for _, f := range files {
 		delete(v.files, keyOf(f))
+		delete(v.bad, keyOf(f))
 	}
 }
 
@@ -134,8 +135,22 @@ func (v *inventory) exclude(f ltx.FileInfo) {
 	v.bad[keyOf(f)] = true
 }
 
-// excludes tells whether a file was excluded that has TXIDs of a hole.
-func (v *inventory) excludes(h Hole) bool {
+// include takes back that a file was excluded.
+func (v *inventory) include(f ltx.FileInfo) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.bad, keyOf(f))
+}
+
+// excludes tells whether a file was excluded.
+func (v *inventory) excludes(f ltx.FileInfo) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.bad[keyOf(f)]
+}
+
+// stops tells whether a file was excluded that has TXIDs of a hole.
+func (v *inventory) stops(h Hole) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for k := range v.bad {
@@ -144,6 +159,18 @@ func (v *inventory) excludes(h Hole) bool {
 		}
 	}
 	return false
+}
+
+// damaged returns the files that were excluded and are there.
+func (v *inventory) damaged() (files []ltx.FileInfo) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for k := range v.bad {
+		if f, ok := v.files[k]; ok {
+			files = append(files, f)
+		}
+	}
+	return files
 }
 
 // forget makes the next load list anew.

@@ -22,6 +22,7 @@ type Merger struct {
 	replica *replica.Replica
 	scratch *scratch.Space
 	local   Local
+	shelf   *Shelf
 	gate    *replica.Gate
 	log     *slog.Logger
 }
@@ -29,6 +30,7 @@ type Merger struct {
 // MergerOptions adjusts a Merger.
 type MergerOptions struct {
 	Local Local         // nil: all sources are read from the bucket
+	Shelf *Shelf        // gets a copy of what is stored; nil: none
 	Gate  *replica.Gate // held while sources are read; nil: none
 	Log   *slog.Logger  // nil: none
 }
@@ -41,7 +43,7 @@ func NewMerger(b storage.Bucket, r *replica.Replica, s *scratch.Space, o MergerO
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Merger{bucket: b, replica: r, scratch: s, local: o.Local, gate: o.Gate, log: o.Log}
+	return &Merger{bucket: b, replica: r, scratch: s, local: o.Local, shelf: o.Shelf, gate: o.Gate, log: o.Log}
 }
 
 // Merge makes the file of a job and returns it as it is on the bucket. The
@@ -57,7 +59,13 @@ func (m *Merger) Merge(ctx context.Context, j Job) (ltx.FileInfo, error) {
 		return ltx.FileInfo{}, fmt.Errorf("merge %d files into %s: %w", len(j.Sources), m.replica.Key(target), err)
 	}
 	defer merged.Close()
-	return m.create(ctx, target, merged)
+	f, err := m.create(ctx, target, merged)
+	if err == nil && m.shelf != nil && f.Size == merged.Size() {
+		if err := m.shelf.Keep(m.replica, f, merged.Reader()); err != nil {
+			m.log.Debug("no copy of a merged file is kept", "error", err)
+		}
+	}
+	return f, err
 }
 
 // merge returns a scratch file that was verified.

@@ -27,9 +27,22 @@ type Proof struct {
 }
 
 // Prove reads the files behind a place whole and verifies them, as many as a
-// slice has, and one at least. What is damaged is as good as missing from then
-// on, and a snapshot is made that stands in for it if none does.
+// slice has, and one at least. What is damaged is stored again if a copy is
+// here. If not, it is as good as missing from then on, and a snapshot is made
+// that stands in for it: by Run, or before Prove returns if that does not run.
 func (w *Worker) Prove(ctx context.Context, after Cursor, limit Slice) (Proof, error) {
+	p, err := w.prove(ctx, after, limit)
+	if err != nil {
+		return Proof{}, err
+	}
+	p.Damaged = slices.DeleteFunc(p.Damaged, func(bad SourceError) bool { return w.heal(ctx, bad) })
+	if len(p.Damaged) > 0 && w.options.Snapshotter != nil && !w.running() {
+		err = w.snapshot(ctx)
+	}
+	return p, err
+}
+
+func (w *Worker) prove(ctx context.Context, after Cursor, limit Slice) (Proof, error) {
 	files, err := w.inventory.load(ctx)
 	if err != nil {
 		return Proof{}, err
@@ -51,7 +64,6 @@ func (w *Worker) Prove(ctx context.Context, after Cursor, limit Slice) (Proof, e
 		switch {
 		case isBad(err):
 			p.Damaged = append(p.Damaged, SourceError{f, w.merger.replica.Key(f), err})
-			w.damaged(f)
 		case errors.Is(err, storage.ErrNotFound):
 			w.inventory.forget() // it was merged away or is missing, which merging finds out
 		case err != nil:
@@ -119,16 +131,3 @@ func (c *counting) Read(b []byte) (int, error) {
 }
 
 func isBad(err error) bool { return errors.Is(err, ltx.ErrCorrupt) || errors.Is(err, ltx.ErrChecksum) }
-
-// damaged has a file replaced by a snapshot.
-func (w *Worker) damaged(f ltx.FileInfo) {
-	w.inventory.exclude(f)
-	if w.options.Snapshotter == nil {
-		return
-	}
-	w.mu.Lock()
-	w.state.wanted = true
-	w.mu.Unlock()
-	w.alarms.snapshot.ring()
-	w.alarms.merge.ring()
-}

@@ -38,13 +38,17 @@ func NewRetainer(b storage.Bucket, r *replica.Replica, g *replica.Gate, retentio
 // names each key that could not be deleted, some files are gone and others are
 // not.
 func (t *Retainer) Expire(ctx context.Context, files []ltx.FileInfo, confirmed ltx.TXID, now time.Time) ([]ltx.FileInfo, error) {
-	expired := Expired(files, t.retention, confirmed, now)
-	for batch := range slices.Chunk(expired, deleteBatch) {
+	gone := Expired(files, t.retention, confirmed, now)
+	return gone, t.deleteAll(ctx, gone)
+}
+
+func (t *Retainer) deleteAll(ctx context.Context, files []ltx.FileInfo) error {
+	for batch := range slices.Chunk(files, deleteBatch) {
 		if err := t.delete(ctx, batch); err != nil {
-			return nil, fmt.Errorf("delete expired files: %w", err)
+			return fmt.Errorf("delete expired files: %w", err)
 		}
 	}
-	return expired, nil
+	return nil
 }
 
 func (t *Retainer) delete(ctx context.Context, files []ltx.FileInfo) error {

@@ -55,6 +55,9 @@ func (w *Worker) Snapshot(ctx context.Context) (ltx.FileInfo, error) {
 	w.inventory.add(f)
 	w.took()
 	w.news(f)
+	if err := w.sweep(ctx, f); err != nil {
+		w.options.Log.Warn("damaged snapshots are still there", "error", err)
+	}
 	return f, nil
 }
 
@@ -108,7 +111,7 @@ func (w *Worker) take(ctx context.Context) (ltx.FileInfo, error) {
 	if err := w.merger.checkDiverged(ctx, files, pos); err != nil {
 		return ltx.FileInfo{}, err
 	}
-	return w.merger.create(ctx, ltx.FileInfo{Level: ltx.LevelSnapshot, Min: 1, Max: pos.TXID}, content)
+	return w.storeSnapshot(ctx, pos.TXID, content)
 }
 
 // untilConfirmed waits until a TXID is on the bucket and confirmed.
@@ -119,6 +122,7 @@ func (w *Worker) untilConfirmed(ctx context.Context, txid ltx.TXID) error {
 		if err != nil {
 			return err
 		}
+		files = append(files, w.inventory.damaged()...)
 		if w.confirmed() >= txid && slices.ContainsFunc(files, func(f ltx.FileInfo) bool { return f.Max >= txid }) {
 			return nil
 		}

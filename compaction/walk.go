@@ -40,10 +40,11 @@ func (s *survey) reached(level int) ltx.TXID {
 }
 
 // highest is the highest TXID of a level and those above it, the snapshots'
-// excepted.
+// and what stands in for one above the levels excepted.
 func (s *survey) highest(level int) (high ltx.TXID) {
 	for _, f := range s.files {
-		if f.Level >= level && f.Level < ltx.LevelSnapshot {
+		standIn := f.IsSnapshot() && f.Level >= len(s.config.Levels)
+		if f.Level >= level && f.Level < ltx.LevelSnapshot && !standIn {
 			high = max(high, f.Max)
 		}
 	}

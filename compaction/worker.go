@@ -21,10 +21,13 @@ import (
 type Options struct {
 	Config      Config
 	Snapshotter Snapshotter // nil: no snapshots are made
-	Local       Local       // nil: all sources are read from the bucket
+	// Local has files that need not be read from the bucket, and Shelf takes
+	// those that the worker stores; nil Local: those of the shelf.
+	Local Local
+	Shelf *Shelf
 	// Refill, if not nil, stores the files of a hole again that are still here;
 	// they need not be told to Uploaded. On an error, or if the hole stays, it
-	// is left to a snapshot.
+	// is left to a snapshot. Nil: from the shelf.
 	Refill func(context.Context, Hole) error
 	// Confirmed returns the highest confirmed TXID, and Wake is called when it
 	// has moved. Nil: all that is uploaded is confirmed.
@@ -72,6 +75,7 @@ type state struct {
 	lastDeletion time.Time
 	merged       int
 	failures     map[string]failure // by step
+	runs         bool
 }
 
 // NewWorker returns a worker on the files of r, which is on b. It does nothing
@@ -89,9 +93,12 @@ func NewWorker(b storage.Bucket, r *replica.Replica, s *scratch.Space, o Options
 	if o.Clock == nil {
 		o.Clock = &Clock{}
 	}
+	if o.Local == nil && o.Shelf != nil {
+		o.Local = shelfOf{o.Shelf, r}
+	}
 	return &Worker{
 		options: o, inventory: newInventory(r, o.Clock),
-		merger:   NewMerger(b, r, s, MergerOptions{Local: o.Local, Gate: o.Gate, Log: o.Log}),
+		merger:   NewMerger(b, r, s, MergerOptions{Local: o.Local, Shelf: o.Shelf, Gate: o.Gate, Log: o.Log}),
 		retainer: NewRetainer(b, r, o.Gate, o.Config.Retention),
 		alarms:   alarms{newAlarm(), newAlarm(), newAlarm()},
 		merging:  make(chan struct{}, 1), taking: make(chan struct{}, 1),
@@ -101,6 +108,8 @@ func NewWorker(b storage.Bucket, r *replica.Replica, s *scratch.Space, o Options
 
 // Run works until ctx ends and returns its cause, or replica.ErrFenced.
 func (w *Worker) Run(ctx context.Context) error {
+	w.setRunning(true)
+	defer w.setRunning(false)
 	g, ctx := errgroup.WithContext(ctx)
 	for _, s := range w.steps() {
 		s.alarm.begin()
@@ -117,6 +126,18 @@ func (w *Worker) Run(ctx context.Context) error {
 		})
 	}
 	return g.Wait()
+}
+
+func (w *Worker) setRunning(now bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.runs = now
+}
+
+func (w *Worker) running() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.runs
 }
 
 // step is one of the things a Worker does.

@@ -81,3 +81,9 @@ func (f *File) Close() error {
 	}
 	return nil
 }
+
+// Written returns a reader of a part that was written already, which does not
+// seal the file.
+func (f *File) Written(offset, length int64) *io.SectionReader {
+	return io.NewSectionReader(f.file, offset, length)
+}
