@@ -29,6 +29,7 @@ type Capturer struct {
 	plan    pace
 	journal journal
 	names   names
+	last    recent // of the newest commit
 
 	status    statusBox
 	heldSince atomic.Pointer[time.Time] // since when writers have kept us from reading

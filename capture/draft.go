@@ -21,6 +21,16 @@ type draft struct {
 	head ltx.Header
 	post ltx.Checksum
 	kept bool // it was renamed
+	last recent
+}
+
+// recent is the numbers of the pages that were written last; 0: none.
+type recent [32]uint32
+
+// WritePage writes a page and remembers its number.
+func (d *draft) WritePage(pgno uint32, data []byte) (ltx.Checksum, error) {
+	d.last[pgno%uint32(len(d.last))] = pgno
+	return d.Encoder.WritePage(pgno, data)
 }
 
 // draft starts a file. There is one draft at a time.

@@ -96,31 +96,43 @@ func (c *Capturer) untouched(ctx context.Context) error {
 
 // implausible tells whether the database file cannot be what a checkpoint made
 // of it, when all of the WAL is captured and copied back: whether it is too
-// short, or its first page another one. Somebody may have written to it right
-// after a checkpoint.
+// short, or its first page or one that changed last another one. Somebody may
+// have written to it right after a checkpoint, an earlier state most likely.
 func (c *Capturer) implausible() (bool, error) {
 	db, sums := c.cur.db, c.st.sums
 	before, err := c.cur.index()
 	if err != nil || before.Backfilled != before.MaxFrame || before.MaxFrame > 0 && !c.cur.at(before.Salt1, before.Salt2, before.MaxFrame) {
 		return false, err
 	}
-	page := make([]byte, db.pageSize)
-	n, err := db.file.ReadAt(page, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, fmt.Errorf("read %s: %w", db.path, err)
-	}
 	info, err := db.file.Stat()
 	if err != nil {
 		return false, err
 	}
-	want, err := sums.Sum(1)
-	if err != nil {
-		return false, err
+	odd := info.Size() < int64(sums.Pages())*int64(db.pageSize)
+	page := make([]byte, db.pageSize)
+	for _, pgno := range append(c.last[:], 1) {
+		if odd || pgno == 0 || pgno > sums.Pages() {
+			continue
+		}
+		if odd, err = c.otherPage(pgno, page); err != nil {
+			return false, err
+		}
 	}
 	after, err := c.cur.index()
 	if err != nil || after.IndexState != before.IndexState || after.Backfilled != before.Backfilled || copying(after) {
 		return false, err
 	}
-	short := info.Size() < int64(sums.Pages())*int64(db.pageSize)
-	return short || n < len(page) || ltx.ChecksumPage(1, page) != want, nil
+	return odd, nil
+}
+
+// otherPage tells whether a page in the database file is not the one that was
+// captured.
+func (c *Capturer) otherPage(pgno uint32, page []byte) (bool, error) {
+	db := c.cur.db
+	n, err := db.file.ReadAt(page, int64(pgno-1)*int64(db.pageSize))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("read %s: %w", db.path, err)
+	}
+	want, err := c.st.sums.Sum(pgno)
+	return n < len(page) || ltx.ChecksumPage(pgno, page) != want, err
 }

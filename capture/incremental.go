@@ -106,6 +106,7 @@ func (c *Capturer) commit(d *draft, post ltx.Checksum, mark wal.Mark, sums func(
 	}
 	c.st.spool.publish()
 	c.cur.moved(mark)
+	c.last = d.last
 	c.opts.Metrics.files.Inc()
 	c.status.set(func(s *Status) { s.CapturedAt = time.Now() })
 	return nil

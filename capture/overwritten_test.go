@@ -109,3 +109,32 @@ func TestFramesOfARemovedWALAreNotCopiedIntoWhatTakesThePlaceOfTheDatabase(t *te
 		t.Error("the file holds something else than what was copied over it")
 	}
 }
+
+func TestAnEarlierStatePutThereRightAfterACheckpointIsNoticed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.db")
+	db := testdb.Create(t, path, testdb.Options{})
+	testdb.Exec(t, db, "CREATE TABLE t(x)", fill, "PRAGMA wal_checkpoint(TRUNCATE)")
+	m := newModel(t)
+	c := capturer(t, path, m)
+	step(t, c)
+	earlier := content(t, path)
+	testdb.Exec(t, db, "UPDATE t SET x = randomblob(900) WHERE rowid = 1500")
+	step(t, c)
+	m.drain(c.Spool())
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = testdb.Open(t, path)
+	testdb.Exec(t, db, "PRAGMA wal_checkpoint(PASSIVE)")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, path, earlier)
+	step(t, c)
+	m.drain(c.Spool())
+	shut(t, c)
+	m.equals(path)
+	if at := content(t, path); !bytes.Equal(at, earlier) {
+		t.Error("the file is not what was put there")
+	}
+}
