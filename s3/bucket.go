@@ -138,6 +138,9 @@ func (b *Bucket) list(ctx context.Context, prefix, after string, yield func(stor
 func (b *Bucket) page(ctx context.Context, in *sdk.ListObjectsV2Input) (page *sdk.ListObjectsV2Output, err error) {
 	err = b.try(ctx, func() (err error) {
 		page, err = b.client.ListObjectsV2(ctx, in)
+		if err == nil && (page.Name == nil || page.IsTruncated == nil) {
+			err = errNoListing // an error under status 200, for instance
+		}
 		return err
 	})
 	switch {
@@ -145,8 +148,6 @@ func (b *Bucket) page(ctx context.Context, in *sdk.ListObjectsV2Input) (page *sd
 		return nil, errors.New("the service does not find the bucket")
 	case err != nil:
 		return nil, err
-	case page.Name == nil || page.IsTruncated == nil:
-		return nil, errors.New("the reply is not a listing: is there an S3 service at the endpoint?")
 	case !*page.IsTruncated:
 	case aws.ToString(page.NextContinuationToken) == "",
 		aws.ToString(page.NextContinuationToken) == aws.ToString(in.ContinuationToken):
@@ -154,6 +155,8 @@ func (b *Bucket) page(ctx context.Context, in *sdk.ListObjectsV2Input) (page *sd
 	}
 	return page, nil
 }
+
+var errNoListing = errors.New("the reply is not a listing: is there an S3 service at the endpoint?")
 
 // rangeHeader is the HTTP form of a part; empty: the whole object.
 func rangeHeader(part storage.Range) *string {

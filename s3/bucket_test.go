@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tidemark-io/tidemark/internal/testbucket"
 	"github.com/tidemark-io/tidemark/s3"
@@ -22,14 +23,22 @@ func environment(t testing.TB) {
 	}
 }
 
-// open is a bucket with the test's credentials.
+// open is a bucket with the test's credentials that gives up after four
+// attempts.
 func open(t testing.TB, url string) *s3.Bucket {
+	t.Helper()
+	return openFor(t, url, s3.Retry{For: time.Nanosecond})
+}
+
+// openFor is open with another patience.
+func openFor(t testing.TB, url string, retry s3.Retry) *s3.Bucket {
 	t.Helper()
 	environment(t)
 	config, err := s3.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.Retry = retry
 	b, err := s3.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)

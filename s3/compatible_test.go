@@ -6,54 +6,16 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/tidemark-io/tidemark/internal/testbucket"
 	"github.com/tidemark-io/tidemark/storage"
 )
 
-// strict refuses what many compatible services do not know, and keeps what it
-// refused.
-type strict struct {
-	mu      sync.Mutex
-	refused []string
-}
-
-func (s *strict) middleware(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if reason := unknown(r); reason != "" {
-			s.mu.Lock()
-			s.refused = append(s.refused, r.Method+" "+r.URL.String()+": "+reason)
-			s.mu.Unlock()
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func unknown(r *http.Request) string {
-	for name, values := range r.Header {
-		name = strings.ToLower(name)
-		value := strings.ToLower(values[0])
-		switch {
-		case name == "x-amz-trailer", name == "te", strings.HasPrefix(name, "x-amz-checksum-"), name == "x-amz-sdk-checksum-algorithm":
-			return name
-		case strings.Contains(value, "aws-chunked"), strings.HasPrefix(value, "streaming-"):
-			return name + ": " + value
-		}
-	}
-	if len(r.TransferEncoding) > 0 {
-		return "no exact length"
-	}
-	return ""
-}
-
 func TestOldProtocolIsEnough(t *testing.T) {
-	s := &strict{}
+	s := &testbucket.Strict{}
 	p := testbucket.NewProxy(t, testbucket.Gateway(t).Endpoint())
-	p.Inject(s.middleware)
+	p.Inject(s.Middleware)
 	b := open(t, p.URL("p")+"&part-size=5MiB")
 	for _, size := range []int{0, 1, 3 << 20, 11<<20 + 1} {
 		key := fmt.Sprint("size-", size)
@@ -79,7 +41,7 @@ func TestOldProtocolIsEnough(t *testing.T) {
 	if err := b.Delete(t.Context(), "size-0", "size-1", "size-3145728"); err != nil {
 		t.Errorf("delete: %v", err)
 	}
-	for _, reason := range s.refused {
+	for _, reason := range s.Refused() {
 		t.Error(reason)
 	}
 }

@@ -38,11 +38,12 @@ type Config struct {
 	PartSize        Size          `yaml:"part-size,omitempty"`    // larger bodies are sent in parts of this size
 	Concurrency     int           `yaml:"concurrency,omitempty"`  // parts of one body under way at a time
 	IdleTimeout     time.Duration `yaml:"idle-timeout,omitempty"` // a connection silent for so long is given up
+	Retry           Retry         `yaml:"-"`
 }
 
 // DefaultConfig has every default that does not depend on another setting.
 func DefaultConfig() Config {
-	return Config{PartSize: 16 << 20, Concurrency: 4, IdleTimeout: 30 * time.Second}
+	return Config{PartSize: 16 << 20, Concurrency: 4, IdleTimeout: 30 * time.Second, Retry: Retry{For: endurance}}
 }
 
 // WithDefaults fills in the defaults of the fields that are zero.
@@ -51,6 +52,7 @@ func (c Config) WithDefaults() Config {
 	c.PartSize = cmp.Or(c.PartSize, d.PartSize)
 	c.Concurrency = cmp.Or(c.Concurrency, d.Concurrency)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, d.IdleTimeout)
+	c.Retry.For = cmp.Or(c.Retry.For, d.Retry.For)
 	return c
 }
 

@@ -83,7 +83,7 @@ func (b *Bucket) deleteBatch(ctx context.Context, batch []string) error {
 	for i := range batch {
 		ids[i].Key = &batch[i]
 	}
-	in := &sdk.DeleteObjectsInput{Bucket: &b.config.Bucket, Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)}}
+	in := &sdk.DeleteObjectsInput{Bucket: &b.config.Bucket, Delete: &types.Delete{Objects: ids}}
 	var out *sdk.DeleteObjectsOutput
 	err := b.try(ctx, func() (err error) {
 		out, err = b.client.DeleteObjects(ctx, in, withContentMD5)
@@ -98,10 +98,27 @@ func (b *Bucket) deleteBatch(ctx context.Context, batch []string) error {
 	if out == nil {
 		return errNoBatch
 	}
+	return b.unfinished(batch, out)
+}
+
+// unfinished joins the errors of a reply. A key that it does not name was not
+// deleted: any XML, and no body at all, is a reply without errors to the SDK.
+func (b *Bucket) unfinished(batch []string, out *sdk.DeleteObjectsOutput) error {
 	var errs []error
+	named := make(map[string]bool, len(batch))
 	for _, e := range out.Errors {
-		if code := aws.ToString(e.Code); code != "NoSuchKey" {
-			errs = append(errs, b.keyError(aws.ToString(e.Key), code, aws.ToString(e.Message)))
+		key, code := aws.ToString(e.Key), aws.ToString(e.Code)
+		named[key] = true
+		if code != "NoSuchKey" {
+			errs = append(errs, b.keyError(key, code, aws.ToString(e.Message)))
+		}
+	}
+	for _, d := range out.Deleted {
+		named[aws.ToString(d.Key)] = true
+	}
+	for _, key := range batch {
+		if !named[key] {
+			errs = append(errs, b.keyError(key, "NoAnswer", "the reply does not say what became of it"))
 		}
 	}
 	return errors.Join(errs...)

@@ -79,12 +79,13 @@ func TestDeleteNamesTheKeysThatFailed(t *testing.T) {
 	p.Inject(only(http.MethodPost, write(`<DeleteResult>
 		<Error><Key>p/a</Key><Code>AccessDenied</Code><Message>locked</Message></Error>
 		<Error><Key>p/b</Key><Code>InternalError</Code><Message>try later</Message></Error>
-		<Error><Key>p/c</Key><Code>NoSuchKey</Code></Error></DeleteResult>`)))
-	err := b.Delete(t.Context(), "a", "b", "c", "d")
+		<Error><Key>p/c</Key><Code>NoSuchKey</Code></Error>
+		<Deleted><Key>p/d</Key></Deleted></DeleteResult>`)))
+	err := b.Delete(t.Context(), "a", "b", "c", "d", "e")
 	if err == nil || !errors.Is(err, storage.ErrForbidden) {
 		t.Fatalf("got %v", err)
 	}
-	for name, want := range map[string]bool{"p/a: AccessDenied: locked": true, "p/b: InternalError": true, "p/c": false, "p/d": false} {
+	for name, want := range map[string]bool{"p/a: AccessDenied: locked": true, "p/b: InternalError": true, "p/c": false, "p/d": false, "p/e: NoAnswer": true} {
 		if strings.Contains(err.Error(), name) != want {
 			t.Errorf("%q in %q: want %t", name, err, want)
 		}

@@ -64,14 +64,26 @@ func (b *Bucket) get(ctx context.Context, key string, part storage.Range) (io.Re
 // errBeyond says that a range starts at or after the end.
 var errBeyond = errors.New("range beyond the end")
 
-// open sends the request and returns a body that starts at part.Offset.
+// errNoObject says that what came has none of the marks of an object, such as
+// the page of a proxy that wants a login.
+var errNoObject = errors.New("the reply is not an object: it has no ETag or no length")
+
+// open sends the request and returns a body that starts at part.Offset. With
+// an ETag it goes on with an object that was read in part.
 func (b *Bucket) open(ctx context.Context, full string, part storage.Range, etag *string) (io.ReadCloser, storage.Object, error) {
 	in := &sdk.GetObjectInput{Bucket: &b.config.Bucket, Key: &full, Range: rangeHeader(part), IfMatch: etag}
+	try := b.try
+	if etag != nil {
+		try = b.persist
+	}
 	var out *sdk.GetObjectOutput
-	err := b.try(ctx, func() (err error) {
+	err := try(ctx, func() (err error) {
 		out, err = b.client.GetObject(ctx, in)
-		if replyOf(err).status == http.StatusRequestedRangeNotSatisfiable {
+		switch {
+		case replyOf(err).status == http.StatusRequestedRangeNotSatisfiable:
 			out, err = nil, nil
+		case err == nil && (aws.ToString(out.ETag) == "" || out.ContentLength == nil && out.ContentRange == nil):
+			err = errors.Join(errNoObject, out.Body.Close())
 		}
 		return err
 	})
@@ -82,6 +94,7 @@ func (b *Bucket) open(ctx context.Context, full string, part storage.Range, etag
 		return nil, storage.Object{}, errBeyond
 	}
 	object := storage.Object{ETag: aws.ToString(out.ETag), ModTime: aws.ToTime(out.LastModified), Size: aws.ToInt64(out.ContentLength)}
+	object.Now = serverTime(out.ResultMetadata)
 	if out.ContentRange == nil {
 		// The whole object, although a part may have been asked for.
 		if _, err := io.CopyN(io.Discard, out.Body, min(part.Offset, object.Size)); err != nil {
@@ -130,6 +143,9 @@ func (b *Bucket) head(ctx context.Context, full string) (storage.Object, error) 
 		out, err = b.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &b.config.Bucket, Key: &full})
 		if replyOf(err).status == http.StatusNotFound {
 			return storage.ErrNotFound
+		}
+		if err == nil && aws.ToString(out.ETag) == "" {
+			return errNoObject
 		}
 		return err
 	})

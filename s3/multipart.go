@@ -83,7 +83,7 @@ func (u *upload) parts(ctx context.Context, src *source) ([]types.CompletedPart,
 func (u *upload) part(ctx context.Context, src *source, number int32, offset, size int64) (types.CompletedPart, error) {
 	in := &sdk.UploadPartInput{Bucket: &u.b.config.Bucket, Key: &u.full, UploadId: u.id, PartNumber: &number, ContentLength: &size}
 	var out *sdk.UploadPartOutput
-	err := u.b.try(ctx, func() (err error) {
+	err := u.b.persist(ctx, func() (err error) {
 		in.Body = src.section(offset, size)
 		out, err = u.b.client.UploadPart(ctx, in)
 		return errOf(err, src)
@@ -109,7 +109,7 @@ func (u *upload) complete(ctx context.Context, parts []types.CompletedPart, cond
 	}
 	in.IfNoneMatch, in.IfMatch = conditions(cond)
 	var out *sdk.CompleteMultipartUploadOutput
-	err := u.b.try(ctx, func() (err error) {
+	err := u.b.persist(ctx, func() (err error) {
 		out, err = u.b.client.CompleteMultipartUpload(ctx, in, u.b.whilePatient)
 		return err
 	})

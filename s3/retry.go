@@ -9,16 +9,46 @@ import (
 )
 
 const (
-	attempts  = 4
+	attempts  = 4 // or more, while the service does answer
 	firstWait = 50 * time.Millisecond
 	longWait  = 2 * time.Second
+
+	endurance = 8 * time.Second
+	underWay  = 4 // times the endurance, for what would be lost of a long transfer
 )
 
-// try repeats a request a few times, with waits in between that grow and
-// differ. There is no budget over all requests that an outage could use up.
-// The error is translated.
+// Retry says how long a request that fails for the moment is repeated. The
+// zero value is the default; all else is for callers that repeat themselves.
+type Retry struct {
+	Attempts int           // at most; 1: nothing is ever sent twice; 0: For decides
+	For      time.Duration // after the first failure; at least four attempts are made
+}
+
+// effort is how long one request is repeated.
+type effort struct {
+	attempts int
+	busy     time.Duration // while the service answers, or breaks connections
+	away     time.Duration // while no connection can be made
+}
+
+// try repeats a request until it has failed for some seconds, with waits in
+// between that grow and differ; without a service it gives up early. There is
+// no budget over all requests that an outage could use up. The error is
+// translated.
 func (b *Bucket) try(ctx context.Context, request func() error) error {
+	r := b.config.Retry
+	return b.repeat(ctx, effort{attempts: r.Attempts, busy: r.For}, request)
+}
+
+// persist is try for a request that is part of something longer.
+func (b *Bucket) persist(ctx context.Context, request func() error) error {
+	r := b.config.Retry
+	return b.repeat(ctx, effort{r.Attempts, underWay * r.For, underWay * r.For}, request)
+}
+
+func (b *Bucket) repeat(ctx context.Context, e effort, request func() error) error {
 	unclear := false
+	var failing time.Time
 	for n := 0; ; n++ {
 		err := request()
 		if err == nil {
@@ -30,18 +60,30 @@ func (b *Bucket) try(ctx context.Context, request func() error) error {
 		if unclear && isPrecondition(replyOf(err)) {
 			return fmt.Errorf("%w: %s", errUnclear, replyOf(err))
 		}
+		if n == 0 {
+			failing = time.Now()
+		}
 		v := judge(err)
 		unclear = unclear || v.unclear
 		if v.stale {
 			b.creds.invalidate()
 		}
-		if !v.again || n+1 == attempts {
+		if !v.again || e.spent(n+1, time.Since(failing), err) {
 			return translate(err)
 		}
 		if err := pause(ctx, wait(n, v.slow)); err != nil {
 			return err
 		}
 	}
+}
+
+// spent tells that n attempts, failing for a while now, were enough.
+func (e effort) spent(n int, failing time.Duration, err error) bool {
+	limit := e.busy
+	if neverSent(err) {
+		limit = e.away
+	}
+	return e.attempts > 0 && n >= e.attempts || n >= attempts && failing >= limit
 }
 
 // wait is the time before attempt n+1: half of it sure, half of it chance.

@@ -23,6 +23,7 @@ type Proxy struct {
 
 	mu          sync.Mutex
 	faults      []Middleware
+	healed      chan struct{} // closed by the next Heal
 	requests    map[string]int
 	connections int
 }
@@ -35,7 +36,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{target: forward(u), requests: map[string]int{}}
+	p := &Proxy{target: forward(u), requests: map[string]int{}, healed: make(chan struct{})}
 	p.server = httptest.NewUnstartedServer(p)
 	p.server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
@@ -46,6 +47,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	}
 	p.server.Start()
 	t.Cleanup(func() {
+		p.Heal()
 		p.server.CloseClientConnections() // ends handlers that hang
 		p.server.Close()
 	})
@@ -119,4 +121,6 @@ func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = nil
+	close(p.healed)
+	p.healed = make(chan struct{})
 }
