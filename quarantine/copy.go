@@ -26,7 +26,7 @@ func copyDatabase(ctx context.Context, from, to string) (Copy, error) {
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, errMoved) || tries == 5 {
+		if !errors.Is(err, errMoved) || tries == copyTries {
 			return Copy{}, err
 		}
 	}
@@ -37,6 +37,9 @@ func copyDatabase(ctx context.Context, from, to string) (Copy, error) {
 	return c, nil
 }
 
+// copyTries is how often a copy is begun because somebody wrote meanwhile.
+const copyTries = 3
+
 // parts are the files that a database consists of, by what follows its name.
 var parts = []string{"", "-wal", "-journal"}
 
@@ -46,7 +49,7 @@ var errMoved = errors.New("it is being written to")
 // copyStill copies the files of a database while nobody changes the main one.
 // A WAL may grow meanwhile: what is torn at its end is no commit.
 func copyStill(ctx context.Context, from, to string) (err error) {
-	thaw, err := freeze(from)
+	thaw, err := freeze(ctx, from)
 	if err != nil {
 		return err
 	}

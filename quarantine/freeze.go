@@ -1,12 +1,14 @@
 package quarantine
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,22 +16,23 @@ import (
 // Lock bytes (SQLite file format, sections 1.5 and 2; the wal-index's are those
 // of the WAL-mode file format).
 const (
-	sharedFirst = 0x40000002 // of the database file: a read transaction
-	sharedBytes = 510
-	readMark0   = 123 // of the wal-index: a reader of the file without its WAL
+	sharedFirst = 0x40000002 // of the database file: the first of those that a read transaction locks
+	readMark0   = 123        // of the wal-index: a reader of the file without its WAL
+	// lockPatience is how long a lock is waited for.
+	lockPatience = 3 * time.Second
 )
 
 // freeze keeps everybody from writing to a database file until thaw is called:
 // transactions without a WAL and the undoing of one wait for readers, and
 // nothing is copied back from a WAL while somebody reads the file alone.
 // Commits to a WAL go on. The locks are those of the descriptors.
-func freeze(path string) (thaw func() error, err error) {
+func freeze(ctx context.Context, path string) (thaw func() error, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	thaw = file.Close
-	if err := lockShared(file, sharedFirst, sharedBytes); err != nil {
+	if err := lockShared(ctx, file, sharedFirst); err != nil {
 		return nil, errors.Join(err, thaw())
 	}
 	index, err := os.OpenFile(path+"-shm", os.O_RDONLY, 0)
@@ -40,23 +43,34 @@ func freeze(path string) (thaw func() error, err error) {
 		return nil, errors.Join(err, thaw())
 	}
 	thaw = func() error { return errors.Join(index.Close(), file.Close()) }
-	if err := lockShared(index, readMark0, 1); err != nil {
+	if err := lockShared(ctx, index, readMark0); err != nil {
 		return nil, errors.Join(err, thaw())
 	}
 	return thaw, nil
 }
 
-// lockShared takes a lock that many may have together, without waiting.
-func lockShared(f *os.File, start, size int64) error {
-	l := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart, Start: start, Len: size}
-	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &l)
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
-		return fmt.Errorf("lock %s: %w; stop the application", f.Name(), errMoved)
+// lockShared takes a lock that many may have together. Who excludes others from
+// it does so for a moment, unless a transaction is left open.
+func lockShared(ctx context.Context, f *os.File, start int64) error {
+	l := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart, Start: start, Len: 1}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(lockPatience); ; {
+		err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &l)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES):
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		case time.Now().After(deadline):
+			return fmt.Errorf("lock %s: a transaction is open; stop the application", f.Name())
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("lock %s: %w", f.Name(), err)
-	}
-	return nil
 }
 
 // pageSizeOf reads the page size of a database; 0: it has none.

@@ -12,9 +12,7 @@ func Text(w io.Writer) Sink { return &text{w: w} }
 
 // JSON returns a sink that writes one JSON object a line: schema, row or table.
 func JSON(w io.Writer) Sink {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return lines{e}
+	return lines{json.NewEncoder(w)}
 }
 
 type text struct {

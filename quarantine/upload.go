@@ -104,9 +104,15 @@ func (s source) same(ctx context.Context, b storage.Bucket, base string) error {
 	defer body.Close()
 	h := sha256.New()
 	if object.Size == s.size {
-		_, err = io.Copy(h, body)
+		n, err := io.Copy(h, body)
+		if err == nil && n < s.size {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return fmt.Errorf("read %s back: %w", key, err)
+		}
 	}
-	if err == nil && hex.EncodeToString(h.Sum(nil)) != s.sum {
+	if hex.EncodeToString(h.Sum(nil)) != s.sum {
 		err = fmt.Errorf("%s holds something else; it is left as it is", key)
 	}
 	return err

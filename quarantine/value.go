@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -70,11 +71,22 @@ func (v Value) String() string {
 		text = strconv.Quote(x)
 	case []byte:
 		text = fmt.Sprintf("x'%x'", x)
+	case float64:
+		return number(x)
 	default:
 		return fmt.Sprint(x)
 	}
 	if v.Bytes > 0 {
 		text += fmt.Sprintf("... (%d bytes)", v.Bytes)
+	}
+	return text
+}
+
+// number tells a float from an integer of the same value.
+func number(x float64) string {
+	text := strconv.FormatFloat(x, 'g', -1, 64)
+	if strings.Trim(text, "-0123456789") == "" {
+		text += ".0"
 	}
 	return text
 }
@@ -107,8 +119,9 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	switch x := v.V.(type) {
 	case float64:
 		if math.IsInf(x, 0) || math.IsNaN(x) {
-			return json.Marshal(fmt.Sprint(x))
+			return json.Marshal(number(x))
 		}
+		return []byte(number(x)), nil
 	case string:
 		size := max(v.Bytes, int64(len(x)))
 		if !utf8.ValidString(x) {
