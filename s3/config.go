@@ -43,7 +43,7 @@ type Config struct {
 
 // DefaultConfig has every default that does not depend on another setting.
 func DefaultConfig() Config {
-	return Config{PartSize: 16 << 20, Concurrency: 4, IdleTimeout: 30 * time.Second, Retry: Retry{For: endurance}}
+	return Config{PartSize: 16 << 20, Concurrency: 4, IdleTimeout: 30 * time.Second}
 }
 
 // WithDefaults fills in the defaults of the fields that are zero.
@@ -52,7 +52,6 @@ func (c Config) WithDefaults() Config {
 	c.PartSize = cmp.Or(c.PartSize, d.PartSize)
 	c.Concurrency = cmp.Or(c.Concurrency, d.Concurrency)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, d.IdleTimeout)
-	c.Retry.For = cmp.Or(c.Retry.For, d.Retry.For)
 	return c
 }
 

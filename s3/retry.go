@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ const (
 )
 
 // Retry says how long a request that fails for the moment is repeated. The
-// zero value is the default; all else is for callers that repeat themselves.
+// zero value is the default, 8 s; all else is for callers that repeat themselves.
 type Retry struct {
 	Attempts int           // at most; 1: nothing is ever sent twice; 0: For decides
 	For      time.Duration // after the first failure; at least four attempts are made
@@ -37,13 +38,14 @@ type effort struct {
 // translated.
 func (b *Bucket) try(ctx context.Context, request func() error) error {
 	r := b.config.Retry
-	return b.repeat(ctx, effort{attempts: r.Attempts, busy: r.For}, request)
+	return b.repeat(ctx, effort{attempts: r.Attempts, busy: cmp.Or(r.For, endurance)}, request)
 }
 
 // persist is try for a request that is part of something longer.
 func (b *Bucket) persist(ctx context.Context, request func() error) error {
 	r := b.config.Retry
-	return b.repeat(ctx, effort{r.Attempts, underWay * r.For, underWay * r.For}, request)
+	long := underWay * cmp.Or(r.For, endurance)
+	return b.repeat(ctx, effort{r.Attempts, long, long}, request)
 }
 
 func (b *Bucket) repeat(ctx context.Context, e effort, request func() error) error {

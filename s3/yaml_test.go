@@ -35,7 +35,7 @@ idle-timeout: 5s
 	}
 	c.ForcePathStyle = nil
 	want := s3.Config{Bucket: "lake", Prefix: "catalog/main", Endpoint: "http://minio:9000", Region: "eu-west-1",
-		AccessKeyID: "id", SecretAccessKey: "key", PartSize: 6 << 20, Concurrency: 2, IdleTimeout: 5 * time.Second, Retry: s3.DefaultConfig().Retry}
+		AccessKeyID: "id", SecretAccessKey: "key", PartSize: 6 << 20, Concurrency: 2, IdleTimeout: 5 * time.Second}
 	if c != want {
 		t.Errorf("got  %+v\nwant %+v", c, want)
 	}
