@@ -3,16 +3,19 @@ package compaction
 import (
 	"sync"
 	"time"
+
+	"github.com/tidemark-io/tidemark/ltx"
 )
 
-// Clock knows how far the clock of a bucket is behind that of this machine, by
-// the file stored last. What is deleted must be old by the clock that its age is
-// told by. The zero value knows nothing; one Clock serves all workers on a
-// bucket.
+// Clock knows the time by the clock of a bucket, as far as that is behind this
+// machine's: by the file stored last, else by the newest one that was listed.
+// What is deleted must be old by the clock that its age is told by. A clock here
+// that is set meanwhile does not matter. The zero value knows nothing; one Clock
+// serves all workers on a bucket.
 type Clock struct {
 	mu    sync.Mutex
-	lead  time.Duration // of this clock before that of the bucket
-	known bool
+	stamp time.Time // by the bucket's clock; zero: nothing is known
+	at    time.Time // when that was, or a little later
 }
 
 // Note learns from a file that the bucket has just stamped; zero tells nothing.
@@ -22,12 +25,39 @@ func (c *Clock) Note(stamp time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lead, c.known = max(0, time.Since(stamp)), true
+	c.at = time.Now()
+	c.stamp = earlier(stamp, c.at)
 }
 
-// now is the time by the clock of the bucket, as far as that is behind.
+// seen learns from a listing that the bucket's clock is not behind the newest
+// file.
+func (c *Clock) seen(files []ltx.FileInfo) {
+	var newest time.Time
+	for _, f := range files {
+		newest = later(newest, f.ModTime)
+	}
+	if newest.IsZero() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	newest = earlier(newest, now)
+	if c.stamp.IsZero() || newest.After(c.stamp.Add(now.Sub(c.at))) {
+		c.stamp, c.at = newest, now
+	}
+}
+
+// now is the time by the clock of the bucket, or earlier.
 func (c *Clock) now() (now time.Time, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Now().Add(-c.lead), c.known
+	return c.stamp.Add(time.Since(c.at)), !c.stamp.IsZero()
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }

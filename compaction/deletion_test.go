@@ -11,6 +11,7 @@ import (
 	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/storage"
+	"github.com/tidemark-io/tidemark/storage/storagetest"
 )
 
 func TestNothingIsDeletedForAFileThatIsGoneItself(t *testing.T) {
@@ -107,10 +108,54 @@ func TestALocalClockFarAheadDeletesNothingEarly(t *testing.T) {
 		w.clock.behind = 1000 * time.Hour
 		w.write(1)
 		w.run(func() { w.commits(15) })
-		w.restart() // and no upload tells the time
-		w.run(func() { <-time.After(time.Hour) })
-		if n := len(w.list(0)); n != 15 {
-			t.Errorf("%d files of level 0 are left, want all", n)
+		w.options.Clock = &compaction.Clock{} // and no upload tells the time
+		w.restart()
+		w.run(func() {
+			<-time.After(4 * time.Second)
+			if n := len(w.list(0)); n != 15 {
+				t.Errorf("%d files of level 0 are left, want all", n)
+			}
+			<-time.After(time.Hour)
+			if got := names(w.list(0)); got != "0:16-16" {
+				t.Errorf("left are %s: without an upload nothing expires", got)
+			}
+		})
+		w.restored(0)
+	})
+}
+
+func TestAfterARestartWhatIsOldGoesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorking(t, noSnapshots)
+		w.commits(60) // nobody deletes
+		w.restart()
+		w.run(func() { <-time.After(20 * time.Second) })
+		if n := len(w.list(0)); n > 30 {
+			t.Errorf("%d files of level 0 are left", n)
+		}
+		w.restored(0)
+	})
+}
+
+func TestAListingThatIsHandedOnIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorking(t, nil)
+		w.write(1)
+		w.run(func() { w.commits(15) })
+		w.restart()
+		tip, files, err := w.Survey(t.Context())
+		if err != nil || tip.Pos.TXID != 16 || len(files) != len(w.list(0, 1, 2, 3, 9)) {
+			t.Fatalf("got %v, %s, %v", tip, names(files), err)
+		}
+		before := w.bucket.Calls(storagetest.List)
+		w.Listed(files)
+		w.run(func() { w.commits(3) })
+		if n := w.bucket.Calls(storagetest.List) - before; n != 0 {
+			t.Errorf("%d listings after one that was handed on", n)
+		}
+		w.Listed(nil)
+		if s := w.Status(); s.Files[0] != 18 {
+			t.Errorf("%d files of level 0 are known, want 18", s.Files[0])
 		}
 	})
 }

@@ -8,17 +8,16 @@ import (
 )
 
 // Expire deletes what has expired by a fresh listing. It is the step of Run,
-// and may be called beside it. Before the Clock knows the time by the bucket,
-// which the first upload shows, it does nothing.
+// and may be called beside it.
 func (w *Worker) Expire(ctx context.Context) error {
 	r := w.options.Config.Retention
-	now, known := w.inventory.clock.now()
-	if !known {
-		return nil
-	}
 	files, err := w.inventory.load(ctx)
 	if err != nil {
 		return err
+	}
+	now, known := w.inventory.clock.now()
+	if !known { // there is no file
+		return nil
 	}
 	if len(expired(files, w.inventory.damaged(), r, w.confirmed(), now)) > 0 {
 		if files, err = w.inventory.list(ctx); err != nil {

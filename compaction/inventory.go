@@ -77,6 +77,7 @@ func (v *inventory) relist(ctx context.Context) ([]ltx.FileInfo, error) {
 }
 
 func (v *inventory) learn(listed []ltx.FileInfo) {
+	v.clock.seen(listed)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.files = map[fileKey]ltx.FileInfo{}
@@ -84,6 +85,19 @@ func (v *inventory) learn(listed []ltx.FileInfo) {
 		v.files[keyOf(f)] = f
 	}
 	v.added = nil
+}
+
+// listed takes over a listing that somebody else made, if there is none.
+func (v *inventory) listed(files []ltx.FileInfo) {
+	select {
+	case v.listing <- struct{}{}:
+		defer func() { <-v.listing }()
+	default:
+		return // one is under way
+	}
+	if _, ok := v.known(); !ok {
+		v.learn(files)
+	}
 }
 
 // known returns the files that can be used, sorted by Level, Min and Max.

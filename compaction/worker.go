@@ -173,6 +173,10 @@ func fatal(err error) error {
 	return err
 }
 
+// Listed tells of all files, as they were listed a moment ago: the worker need
+// not list them itself. What was listed before counts.
+func (w *Worker) Listed(files []ltx.FileInfo) { w.inventory.listed(files) }
+
 // Uploaded tells of a file that was just stored, with the time that the bucket
 // gave it. It does not block and may be called before Run.
 func (w *Worker) Uploaded(f ltx.FileInfo) {

@@ -34,10 +34,22 @@ type Tip struct {
 // after a complete listing that showed no file; a listing that fails is an
 // error of its own.
 func (r *Replica) Tip(ctx context.Context) (Tip, error) {
+	return r.tip(ctx, func(ltx.FileInfo) {}, func() {})
+}
+
+// Survey is Tip, and returns the files of its listing.
+func (r *Replica) Survey(ctx context.Context) (tip Tip, files []ltx.FileInfo, err error) {
+	tip, err = r.tip(ctx, func(f ltx.FileInfo) { files = append(files, f) }, func() { files = nil })
+	return tip, files, err
+}
+
+// tip notes the files of a listing. A listing that is repeated begins anew.
+func (r *Replica) tip(ctx context.Context, note func(ltx.FileInfo), anew func()) (Tip, error) {
 	var err error
 	for range tipTries {
+		anew()
 		var newest []ltx.FileInfo
-		if newest, err = r.newest(ctx); err != nil {
+		if newest, err = r.newest(ctx, note); err != nil {
 			return Tip{}, err
 		}
 		var tip Tip
@@ -50,12 +62,13 @@ func (r *Replica) Tip(ctx context.Context) (Tip, error) {
 
 // newest returns the files that end at the highest TXID, at most one a level,
 // lowest level first.
-func (r *Replica) newest(ctx context.Context) ([]ltx.FileInfo, error) {
+func (r *Replica) newest(ctx context.Context, note func(ltx.FileInfo)) ([]ltx.FileInfo, error) {
 	var newest []ltx.FileInfo
 	for f, err := range r.list(ctx, r.layout.prefix()) {
 		if err != nil {
 			return nil, err
 		}
+		note(f)
 		switch n := len(newest); {
 		case n == 0 || f.Max > newest[0].Max:
 			newest = append(newest[:0], f)

@@ -20,6 +20,9 @@ const (
 type UploaderOptions struct {
 	MinBackoff time.Duration // first pause after an error, default 100 ms
 	MaxBackoff time.Duration // longest pause, default 10 s
+	// Stored, if not nil, is called for each file that is safely on the bucket
+	// while the source has it still, as long as it takes.
+	Stored func(Pending, ltx.FileInfo)
 	// Uploaded, if not nil, is called after each file that is safely on the
 	// bucket, with what it is there and the position after it, from the
 	// uploading goroutine; it must not block.
@@ -140,6 +143,9 @@ func (u *Uploader) upload(ctx context.Context, p Pending) (ltx.FileInfo, error) 
 	info, err := u.replica.Upload(ctx, p)
 	if err != nil {
 		return ltx.FileInfo{}, err
+	}
+	if u.options.Stored != nil {
+		u.options.Stored(p, info)
 	}
 	return info, u.source.Done(p)
 }

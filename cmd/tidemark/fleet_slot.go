@@ -167,6 +167,7 @@ func (s *slot) begin(ctx context.Context) (*replicated, error) {
 	s.folder.mu.Lock()
 	d.from = origin{watcher: f.watcher, holder: s.folder.holder, succeeded: s.folder.succeeded}
 	d.from.asked = func(tip replica.Tip) { f.tender.asked(s, tip) }
+	d.from.shelf = f.tender.workshop.shelf
 	d.from.uploaded = func(file ltx.FileInfo) { f.tender.uploaded(s, d, file) }
 	s.folder.mu.Unlock()
 	defer f.tender.opened(s)
