@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -18,9 +16,12 @@ const (
 	// A slice of a replica is so many files and bytes.
 	proofFiles = 64
 	proofBytes = 64 << 20
-	// proofDatabase is the size of a database up to which it is read whole and
-	// compared with the page sums; what differs is captured again.
-	proofDatabase = 256 << 20
+	// proofDatabase is the size of a slice of a database, which is compared with
+	// the page sums; what differs is captured again.
+	proofDatabase = 64 << 20
+	// proofAgain is how soon at least it is looked whether what differed was
+	// mended.
+	proofAgain = 10 * time.Second
 )
 
 // prover reads replicas and databases again, a slice of each once in an
@@ -36,18 +37,20 @@ type prover struct {
 // proofState is how far the proof of a database is.
 type proofState struct {
 	cursor compaction.Cursor
+	page   uint32 // of the database, the next one
 	report ProofReport
 	round  []string // what is wrong with files of this round
 }
 
 // ProofReport is what was read again of a replica and its database.
 type ProofReport struct {
-	At     time.Time `json:"at"`                // of the newest slice
-	Whole  time.Time `json:"whole_at,omitzero"` // when the whole replica had been read
-	Files  int       `json:"files"`             // read by this process
-	Wrong  []string  `json:"wrong,omitempty"`   // files, in the round before and in this one
-	Differ string    `json:"differ,omitempty"`  // how the database differs from what was captured
-	Since  time.Time `json:"wrong_since,omitzero"`
+	At       time.Time `json:"at"`                         // of the newest slice
+	Whole    time.Time `json:"whole_at,omitzero"`          // when the whole replica had been read
+	Files    int       `json:"files"`                      // read by this process
+	Compared time.Time `json:"database_whole_at,omitzero"` // when the whole database had been compared
+	Wrong    []string  `json:"wrong,omitempty"`            // files, in the round before and in this one
+	Differ   string    `json:"differ,omitempty"`           // how the database differs from what was captured
+	Since    time.Time `json:"wrong_since,omitzero"`
 }
 
 // bad is what is wrong; empty: nothing.
@@ -63,6 +66,14 @@ func (r *ProofReport) bad() string {
 	return ""
 }
 
+// provable is a database whose proof goes on in slices.
+type provable interface {
+	orderable
+	// prove compares so many bytes of pages of the database from one on with what
+	// was captured, and returns the page to go on with; 0: it was the last one.
+	prove(ctx context.Context, first uint32, bytes int64) (next uint32, err error)
+}
+
 // prove goes around all databases until ctx ends, one after the other, so that
 // each has its turn once in an interval.
 func (s *sidecar) prove(ctx context.Context) error {
@@ -71,20 +82,34 @@ func (s *sidecar) prove(ctx context.Context) error {
 	}
 	for {
 		paths := s.paths()
+		s.prover.keep(paths)
 		if len(paths) == 0 {
 			paths = []string{""} // look again later
 		}
 		for _, path := range paths {
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(s.prover.every / time.Duration(len(paths))):
+			differs, err := s.proveAfter(ctx, s.prover.every/time.Duration(len(paths)), path)
+			if differs {
+				_, err = s.proveAfter(ctx, min(s.prover.every, proofAgain), path)
 			}
-			if d := s.find(path); path != "" && d != nil {
-				s.prover.slice(ctx, path, d)
+			if err != nil {
+				return err
 			}
 		}
 	}
+}
+
+// proveAfter waits, then proves a slice of a database if it is still there, and
+// tells whether it differs.
+func (s *sidecar) proveAfter(ctx context.Context, wait time.Duration, path string) (differs bool, err error) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-timer.C:
+	}
+	d, ok := s.find(path).(provable)
+	return ok && s.prover.slice(ctx, path, d), nil
 }
 
 // paths are those of all databases.
@@ -99,8 +124,22 @@ func (s *sidecar) paths() []string {
 	return paths
 }
 
-// slice proves one slice.
-func (p *prover) slice(ctx context.Context, path string, d orderable) {
+// keep forgets what is known of all other databases.
+func (p *prover) keep(paths []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	states := make(map[string]*proofState, len(paths))
+	for _, path := range paths {
+		if s := p.states[path]; s != nil {
+			states[path] = s
+		}
+	}
+	p.states = states
+}
+
+// slice proves a slice of a database, then of its replica, whatever the other
+// one is up to. It tells whether the database differs.
+func (p *prover) slice(ctx context.Context, path string, d provable) (differs bool) {
 	ctx, cancel := context.WithTimeout(ctx, max(p.every, time.Minute))
 	defer cancel()
 	p.mu.Lock()
@@ -109,26 +148,38 @@ func (p *prover) slice(ctx context.Context, path string, d orderable) {
 		s = &proofState{}
 		p.states[path] = s
 	}
-	at := s.cursor
+	page, at := s.page, s.cursor
 	p.mu.Unlock()
+	next, err := d.prove(ctx, page, proofDatabase)
+	differs = errors.Is(err, capture.ErrDiffers)
+	p.update(path, s, err, func() bool { return s.compared(next, err) })
 	var found compaction.Proof
-	err := d.withKeeper(ctx, func(ctx context.Context, k *keeper) (err error) {
+	err = d.withKeeper(ctx, func(ctx context.Context, k *keeper) (err error) {
 		found, err = k.Prove(ctx, at, compaction.Slice{Files: proofFiles, Bytes: proofBytes})
 		return err
 	})
-	differ := error(nil)
-	if open, ok := d.(*replicated); ok && err == nil {
-		differ = open.proveDatabase(ctx)
-	}
-	if err != nil || differ != nil && !errors.Is(differ, capture.ErrDiffers) {
-		p.log.Debug("proof was put off", "db", path, "error", errors.Join(err, differ))
-		return
-	}
+	p.update(path, s, err, func() bool { return err == nil && s.read(found) })
+	return differs
+}
+
+// update adds the outcome of a slice, and tells when it changes what is known.
+// note returns false if there is none.
+func (p *prover) update(path string, s *proofState, err error, note func() bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := s.report.bad()
-	s.note(found, differ)
-	switch now := s.report.bad(); {
+	if !note() {
+		p.log.Debug("proof was put off", "db", path, "error", err)
+		return
+	}
+	now := s.report.bad()
+	switch {
+	case now == "":
+		s.report.Since = time.Time{}
+	case before == "":
+		s.report.Since = s.report.At
+	}
+	switch {
 	case before == "" && now != "":
 		p.log.Error("what was read again is not as it must be", "db", path, "error", now)
 	case before != "" && now == "":
@@ -136,9 +187,25 @@ func (p *prover) slice(ctx context.Context, path string, d orderable) {
 	}
 }
 
-// note adds what a slice found. What was wrong in a round counts until the end
-// of the next one.
-func (s *proofState) note(found compaction.Proof, differ error) {
+// compared adds what a slice of the database showed. One that differs is
+// compared again from there, when that has been mended.
+func (s *proofState) compared(next uint32, err error) bool {
+	r := &s.report
+	if err != nil && !errors.Is(err, capture.ErrDiffers) {
+		return false
+	}
+	r.At, s.page = time.Now().UTC(), next
+	if r.Differ = ""; err != nil {
+		r.Differ = err.Error()
+	} else if next == 0 {
+		r.Compared = r.At
+	}
+	return true
+}
+
+// read adds what a slice of the replica showed. What was wrong in a round counts
+// until the end of the next one.
+func (s *proofState) read(found compaction.Proof) bool {
 	r := &s.report
 	r.At, s.cursor = time.Now().UTC(), found.Next
 	r.Files += found.Files
@@ -149,41 +216,7 @@ func (s *proofState) note(found compaction.Proof, differ error) {
 	if found.Next == (compaction.Cursor{}) {
 		r.Whole, r.Wrong, s.round = r.At, s.round, nil
 	}
-	if r.Differ = ""; differ != nil {
-		r.Differ = differ.Error()
-	}
-	switch {
-	case r.bad() == "":
-		r.Since = time.Time{}
-	case r.Since.IsZero():
-		r.Since = r.At
-	}
-}
-
-// proveDatabase compares a database, unless it is large, with the page sums.
-func (d *replicated) proveDatabase(ctx context.Context) error {
-	info, err := os.Stat(d.cfg.Path)
-	if err != nil || info.Size() > proofDatabase {
-		return nil
-	}
-	_, err = d.snapshot(ctx, io.Discard)
-	if errors.Is(err, capture.ErrNotOpen) {
-		return nil
-	}
-	if errors.Is(err, capture.ErrDiffers) {
-		d.doubt("a proof found that it differs from what was captured")
-	}
-	return err
-}
-
-// doubt has the database compared with what was captured of it.
-func (d *replicated) doubt(reason string) {
-	d.mu.Lock()
-	p := d.parts
-	d.mu.Unlock()
-	if p != nil {
-		p.capturer.Doubt(reason)
-	}
+	return true
 }
 
 // report is what is known of a database; nil: nothing.

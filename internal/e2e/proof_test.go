@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,4 +67,133 @@ func TestDamageOfTheReplicaIsFoundAndSteppedOver(t *testing.T) {
 		restoresEqual(t, p, path)
 		testdb.SameDatabase(t, rig.LitestreamRestore(t, p), path)
 	})
+}
+
+// rotting makes a database with so many MiB of zeros in a directory in memory,
+// which nobody has open, and returns what flips a bit in the middle of it
+// behind everybody's back.
+func rotting(t *testing.T, dir, name string, mib int) (path string, flip func()) {
+	t.Helper()
+	path = filepath.Join(dir, name)
+	db := testdb.Create(t, path, testdb.Options{})
+	testdb.Exec(t, db, "PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF", "CREATE TABLE zeros (b)")
+	for range mib {
+		testdb.Exec(t, db, "INSERT INTO zeros VALUES (zeroblob(1048576))")
+	}
+	testdb.Exec(t, db, "PRAGMA journal_mode=WAL")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, testdb.Rot(t, path, info.Size()/2+99)
+}
+
+// awaitOutput waits until a sidecar has printed a line with all the texts.
+func awaitOutput(t *testing.T, sidecar *rig.Process, texts ...string) {
+	t.Helper()
+	rig.Eventually(t, rig.Limit, func(context.Context) error {
+		for line := range strings.Lines(sidecar.Output()) {
+			if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
+				return nil
+			}
+		}
+		return fmt.Errorf("it printed no line with %q: %s", texts, sidecar.Output())
+	})
+}
+
+func TestAPageThatRotsInALargeDatabaseIsFoundAndMended(t *testing.T) {
+	t.Parallel()
+	p := rig.Directory(t)
+	path, flip := rotting(t, testdb.MemoryDir(t), "live.db", 300)
+	sidecar := sidecarWith(t, path, p, "verify-interval: 1s\n")
+	awaitFile(t, p)
+	rig.Eventually(t, rig.Limit, func(context.Context) error {
+		if e := ask(t, path, "status", "-json"); !strings.Contains(e.Output, `"database_whole_at"`) {
+			return fmt.Errorf("it was not compared: %s", e.Output)
+		}
+		return nil
+	})
+	w := testdb.StartWriter(t, path, testdb.Load{Seed: 3, Rate: 20, Payload: 100, Churn: 2, Body: 700})
+	before := p.Newest(t)
+	flip()
+	awaitOutput(t, sidecar, "level=ERROR", "not as it must be", "page ", path)
+	awaitOutput(t, sidecar, "what was read again is right")
+	w.Stop(t)
+	if e := ask(t, path, "status"); !strings.Contains(e.Output, " replicating ") {
+		t.Errorf("status says %s", e.Output)
+	}
+	if n := p.Uploaded(t); p.Newest(t) == before || n > 20<<20 {
+		t.Errorf("the newest TXID is %d, it was %d; %d bytes are stored", p.Newest(t), before, n)
+	}
+	if peak := stop(t, sidecar).Peak; peak > 120<<20 {
+		t.Errorf("the sidecar needed %d bytes", peak)
+	}
+	testdb.SamePages(t, rig.Restore(t, p), checkpointed(t, path), 4096)
+}
+
+// checkpointed copies the WAL of a database that nobody has open into it.
+func checkpointed(t *testing.T, path string) string {
+	t.Helper()
+	testdb.Checkpoint(t, path)
+	return path
+}
+
+// opened returns the databases below a directory that a sidecar has open.
+func opened(t *testing.T, sidecar *rig.Process, dir string) (paths []string) {
+	t.Helper()
+	fds := fmt.Sprintf("/proc/%d/fd", sidecar.Pid())
+	files, err := os.ReadDir(fds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		path, err := os.Readlink(filepath.Join(fds, f.Name()))
+		if err == nil && filepath.Dir(path) == dir && strings.HasSuffix(path, ".db") {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+func TestAPageThatRotsInAParkedDatabaseIsFoundAndMended(t *testing.T) {
+	t.Parallel()
+	p := rig.Directory(t)
+	dir := testdb.MemoryDir(t)
+	flips := map[string]func(){}
+	for i := range 6 {
+		name := fmt.Sprintf("tenant-%d.db", i)
+		_, flips[name] = rotting(t, dir, name, 2)
+	}
+	conf := config(t, "max-open-databases: 2\nsocket: off\nverify-interval: 2s\ndbs:\n- dir: %q\n  pattern: '*.db'\n  replica: {url: %q}\n", dir, p.URL)
+	sidecar := rig.Tidemark(t, p.Env, "replicate", "-config", conf)
+	at := func(name string) rig.Place {
+		return rig.Place{URL: p.URL + "/" + name, Dir: filepath.Join(p.Dir, name)}
+	}
+	for name := range flips {
+		awaitFile(t, at(name))
+	}
+	bad := filepath.Join(dir, "tenant-3.db")
+	parked := func(context.Context) error {
+		if open := opened(t, sidecar, dir); len(open) > 2 || slices.Contains(open, bad) {
+			return fmt.Errorf("%q are open", open)
+		}
+		return nil
+	}
+	rig.Eventually(t, rig.Limit, parked)
+	flips["tenant-3.db"]()
+	awaitOutput(t, sidecar, "level=ERROR", "not as it must be", "page ", bad)
+	awaitTXID(t, at("tenant-3.db"), 2)
+	awaitOutput(t, sidecar, "what was read again is right", bad)
+	rig.Eventually(t, rig.Limit, parked)
+	stop(t, sidecar)
+	for name := range flips {
+		if n := at(name).Newest(t); n > 1 && name != "tenant-3.db" {
+			t.Errorf("%s has TXID %d, but nothing happened to it", name, n)
+		}
+		testdb.SamePages(t, rig.Restore(t, at(name)), checkpointed(t, filepath.Join(dir, name)), 4096)
+	}
 }
