@@ -22,6 +22,7 @@ type buckets struct {
 	log      *slog.Logger
 	clock    compaction.Clock // of directories
 	answered chan struct{}    // capacity 1: a bucket answered for the first time
+	fence    func(storage.Bucket) storage.Bucket
 
 	mu     sync.Mutex
 	shared map[sharedKey]*sharedBucket
@@ -46,7 +47,21 @@ type sharedBucket struct {
 }
 
 func newBuckets(m *metrics, log *slog.Logger) *buckets {
-	return &buckets{metrics: m, log: log, answered: make(chan struct{}, 1), shared: map[sharedKey]*sharedBucket{}}
+	return &buckets{
+		metrics: m, log: log, answered: make(chan struct{}, 1), shared: map[sharedKey]*sharedBucket{},
+		fence: func(b storage.Bucket) storage.Bucket { return b },
+	}
+}
+
+// behind returns the same places, all of them behind a fence. They share the
+// clients that there are.
+func (b *buckets) behind(fence func(storage.Bucket) storage.Bucket) *buckets {
+	fenced := newBuckets(b.metrics, b.log)
+	fenced.fence = fence
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.Copy(fenced.shared, b.shared)
+	return fenced
 }
 
 // prepare finds settings that can never work before the first database is found
@@ -69,7 +84,7 @@ func (b *buckets) remote(ctx context.Context, place location, log *slog.Logger) 
 		if err != nil {
 			return nil, err
 		}
-		r.bucket, r.clock = b.metrics.bucket.Observed(dir), &b.clock
+		r.bucket, r.clock = b.fence(b.metrics.bucket.Observed(dir)), &b.clock
 		r.replica = replica.New(r.bucket, replica.LayoutDir, log)
 		return r, nil
 	}
@@ -80,7 +95,7 @@ func (b *buckets) remote(ctx context.Context, place location, log *slog.Logger) 
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	shared.prefixes[place.base] = struct{}{}
-	r.shared, r.clock, r.bucket = shared, &shared.clock, storage.Under(shared.observed, place.s3.Prefix)
+	r.shared, r.clock, r.bucket = shared, &shared.clock, b.fence(storage.Under(shared.observed, place.s3.Prefix))
 	r.replica = replica.New(r.bucket, replica.LayoutObject, log)
 	return r, nil
 }

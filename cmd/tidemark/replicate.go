@@ -91,7 +91,7 @@ func replicate(c *cli.Context, cfg Config) error {
 	if levelErr != nil {
 		log.Warn("the level in the environment is not used", "error", levelErr)
 	}
-	s, err := newSidecar(c.Context, cfg, log)
+	s, err := newSidecar(c.Context, cfg, newBuckets(newMetrics(cfg.ownSeries()), log), log)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-io/tidemark/capture"
-	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/internal/loop"
 	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/replica"
@@ -49,12 +48,12 @@ type signs struct {
 type origin struct {
 	watcher   *capture.Watcher
 	workshop  *workshop          // nil: somebody else compacts the replica
-	shelf     *compaction.Shelf  // of whoever compacts; nil: the workshop's, or none
 	uploaded  func(ltx.FileInfo) // called for each file where there is no workshop; may be nil
 	asked     func(replica.Tip)  // called when the replica said where it ends; may be nil
 	holder    *capture.Holder
 	resume    *capture.Parked
 	notBefore time.Time                         // of the next upload
+	lease     *leased                           // nil: none
 	succeeded func(outagesThatEnd ...condition) // called when the bucket did what it should
 	tipFails  atomic.Bool
 }
@@ -146,6 +145,9 @@ func (d *replicated) work(ctx context.Context) error {
 	}))
 	group.Go(untilStop(func(ctx context.Context) error { return d.compact(ctx, p) }))
 	group.Go(untilStop(func(ctx context.Context) error { return d.looks.Run(ctx, p) }))
+	if d.from.lease != nil {
+		group.Go(untilStop(func(ctx context.Context) error { return d.from.lease.Run(ctx, p.capturer.Spool()) }))
+	}
 	group.Go(func() error { return p.source.Run(ctx) })
 	group.Go(func() error { return p.uploader.Run(ctx) })
 	return group.Wait()
@@ -192,7 +194,7 @@ func (d *replicated) Finish(ctx context.Context) error {
 	if fenced {
 		return nil // Run returns that error
 	}
-	if p == nil && !exists(d.cfg.Path) {
+	if p == nil && (d.from.lease != nil || !exists(d.cfg.Path)) {
 		return nil
 	}
 	_, err := d.ready(ctx)

@@ -26,13 +26,14 @@ func (d *replicated) open(ctx context.Context) error {
 	if there {
 		return nil
 	}
-	if err := d.restoreIfMissing(ctx); err != nil {
+	if err := d.bring(ctx); err != nil {
 		return err
 	}
 	capturer, err := capture.New(d.cfg.Path, d.cfg.Capture, capture.Options{
 		Tip: d.askTip, History: history{d.remote.replica, d.cfg.Path},
 		Log: d.log, Metrics: d.remote.buckets.metrics.capture(d.cfg.Path),
 		Watcher: d.from.watcher, Holder: d.from.holder, Resume: d.from.resume,
+		NodeID: d.from.lease.nodeID(), KeepUploaded: d.from.lease != nil,
 	})
 	if err != nil {
 		return err
@@ -41,11 +42,11 @@ func (d *replicated) open(ctx context.Context) error {
 	if w := d.from.workshop; w != nil {
 		worker = w.worker(d.remote, compaction.Options{
 			Config: d.cfg.compaction, Snapshotter: capturer, Log: d.log, Metrics: d.remote.buckets.metrics.compaction(d.cfg.Path),
+			Confirm: d.from.lease.confirmation(),
 		})
 	}
 	src := newSource(capturer.Spool(), d.cfg.Replica.SyncInterval, d.from.notBefore)
 	p := &parts{capturer: capturer, source: src, worker: worker, uploader: replica.NewUploader(d.remote.replica, src, replica.UploaderOptions{
-		Stored:   d.keepCopy,
 		Uploaded: func(f ltx.FileInfo, _ ltx.Pos) { d.noteUpload(worker, f) },
 	})}
 	d.mu.Lock()
@@ -73,6 +74,15 @@ func (d *replicated) succeeded(outagesThatEnd ...condition) {
 	if d.from.succeeded != nil {
 		d.from.succeeded(outagesThatEnd...)
 	}
+}
+
+// bring makes the database what its replica ends with, where that is wanted.
+func (d *replicated) bring(ctx context.Context) (err error) {
+	if d.from.lease == nil {
+		return d.restoreIfMissing(ctx)
+	}
+	d.from.resume, err = d.from.lease.bring(ctx)
+	return err
 }
 
 func (d *replicated) restoreIfMissing(ctx context.Context) error {

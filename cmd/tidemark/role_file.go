@@ -15,8 +15,9 @@ import (
 type roleFile struct {
 	path string // empty: none
 
-	mu   sync.Mutex
-	last roleNote
+	mu      sync.Mutex
+	written bool
+	last    roleNote
 }
 
 // roleNote is what the file holds. Who reads it must not go by role alone: a
@@ -41,7 +42,7 @@ func (f *roleFile) Write(r RoleReport) error {
 	if r.Remaining > 0 {
 		note.Until = time.Now().Add(time.Duration(r.Remaining) * time.Millisecond).UTC()
 	}
-	if f.says(note) {
+	if f.written && f.says(note) {
 		return nil
 	}
 	text, err := json.Marshal(note)
@@ -51,7 +52,7 @@ func (f *roleFile) Write(r RoleReport) error {
 	if err != nil {
 		return fmt.Errorf("role-file: %w", err)
 	}
-	f.last = note
+	f.written, f.last = true, note
 	return nil
 }
 

@@ -26,8 +26,8 @@ type sidecar struct {
 	started   time.Time
 }
 
-func newSidecar(ctx context.Context, cfg Config, log *slog.Logger) (*sidecar, error) {
-	s := &sidecar{buckets: newBuckets(newMetrics(cfg.ownSeries()), log), log: log, started: time.Now()}
+func newSidecar(ctx context.Context, cfg Config, b *buckets, log *slog.Logger) (*sidecar, error) {
+	s := &sidecar{buckets: b, log: log, started: time.Now()}
 	s.prover = &prover{every: cfg.VerifyInterval, log: log, states: map[string]*proofState{}}
 	s.watcher = capture.NewWatcher(log)
 	var err error

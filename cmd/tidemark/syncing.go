@@ -116,9 +116,18 @@ func (d *replicated) capture(ctx context.Context) (*parts, ltx.Pos, error) {
 	return p, look.pos, look.err
 }
 
-// sync captures what is committed now and waits until it is on the replica. On
-// an error, such as the end of ctx, it says how far it got.
-func (d *replicated) sync(ctx context.Context) (s synced, err error) {
+// sync captures what is committed now and waits until it is on the replica and,
+// under a lease, confirmed. On an error, such as the end of ctx, it says how far
+// it got.
+func (d *replicated) sync(ctx context.Context) (synced, error) {
+	s, err := d.reach(ctx)
+	if err != nil || d.from.lease == nil {
+		return s, err
+	}
+	return d.from.lease.prove(ctx, s)
+}
+
+func (d *replicated) reach(ctx context.Context) (s synced, err error) {
 	p, pos, err := d.capture(ctx)
 	if p == nil {
 		return s, d.reason(err)
