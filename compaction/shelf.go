@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"time"
 
 	"github.com/tidemark-io/tidemark/internal/scratch"
 	"github.com/tidemark-io/tidemark/ltx"
@@ -19,11 +20,13 @@ const trays = 8
 // replicas: what is merged soon need not be fetched, and what is lost on the
 // bucket can be stored again. It takes a bounded part of the scratch space and
 // few descriptors; the oldest copies go first. It must end with the right to
-// write, because what others stored since may be something else. It is safe for
+// write, because what others stored since may be something else. It remembers
+// which snapshots do not fit into the scratch space, too. It is safe for
 // concurrent use.
 type Shelf struct {
 	space *scratch.Space
 	tray  int64 // bytes of one
+	unfit *unfit
 
 	mu     sync.Mutex
 	trays  []*tray // oldest first; the last one is filled
@@ -56,7 +59,7 @@ func NewShelf(s *scratch.Space, limit int64) *Shelf {
 	if s.Limit() > 0 {
 		limit = min(limit, s.Limit()/8)
 	}
-	return &Shelf{space: s, tray: limit / trays, copies: map[shelved]place{}}
+	return &Shelf{space: s, tray: limit / trays, unfit: &unfit{until: map[string]time.Time{}}, copies: map[shelved]place{}}
 }
 
 // Keep copies the content of a file that is on the bucket, unless it is too

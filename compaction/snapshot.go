@@ -34,7 +34,7 @@ func (m *Merger) capture(ctx context.Context, s Snapshotter) (*scratch.File, ltx
 		err = checkSnapshot(file, pos)
 	}
 	if err != nil {
-		return nil, ltx.Pos{}, errors.Join(err, file.Close())
+		return nil, ltx.Pos{}, errors.Join(unfitting(file, err), file.Close())
 	}
 	return file, pos, nil
 }

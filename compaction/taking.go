@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -24,11 +25,11 @@ func (w *Worker) snapshot(ctx context.Context) error {
 		w.alarms.snapshot.set(s.snapshotNext)
 		return nil
 	}
-	if _, err := w.Snapshot(ctx); err != nil {
+	err = w.patiently(ctx)
+	if err != nil && !errors.Is(err, ErrUnfit) {
 		w.inventory.forget()
-		return err
 	}
-	return nil
+	return err
 }
 
 // Snapshot makes one now and returns its file. If nothing is newer than the

@@ -8,7 +8,8 @@ import (
 
 // Tend does once what is due now, for a worker that does not run, and returns
 // when more will be; zero: never, unless something is uploaded. After an error
-// what was not done is due still.
+// what was not done is due still. That a snapshot does not fit is no error here:
+// it is logged, and has its time.
 func (w *Worker) Tend(ctx context.Context) (next time.Time, err error) {
 	defer func() {
 		for _, s := range w.steps() {
@@ -21,7 +22,9 @@ func (w *Worker) Tend(ctx context.Context) (next time.Time, err error) {
 		if ctx.Err() != nil {
 			return time.Time{}, context.Cause(ctx)
 		}
-		errs = append(errs, err)
+		if !errors.Is(err, ErrUnfit) {
+			errs = append(errs, err)
+		}
 	}
 	for _, s := range w.steps() {
 		if at := s.alarm.next(); !at.IsZero() && (next.IsZero() || at.Before(next)) {

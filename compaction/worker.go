@@ -56,6 +56,7 @@ type Worker struct {
 	retainer  *Retainer
 
 	alarms  alarms
+	unfit   *unfit
 	merging chan struct{} // capacity 1: held while merging
 	taking  chan struct{} // capacity 1: held while a snapshot is made
 
@@ -96,8 +97,12 @@ func NewWorker(b storage.Bucket, r *replica.Replica, s *scratch.Space, o Options
 	if o.Local == nil && o.Shelf != nil {
 		o.Local = shelfOf{o.Shelf, r}
 	}
+	large := &unfit{until: map[string]time.Time{}}
+	if o.Shelf != nil {
+		large = o.Shelf.unfit
+	}
 	return &Worker{
-		options: o, inventory: newInventory(r, o.Clock),
+		options: o, unfit: large, inventory: newInventory(r, o.Clock),
 		merger:   NewMerger(b, r, s, MergerOptions{Local: o.Local, Shelf: o.Shelf, Gate: o.Gate, Log: o.Log}),
 		retainer: NewRetainer(b, r, o.Gate, o.Config.Retention),
 		alarms:   alarms{newAlarm(), newAlarm(), newAlarm()},
@@ -117,7 +122,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		g.Go(func() error {
 			defer s.alarm.clear()
 			return loop.Run(ctx, s.pauses, func(ctx context.Context) error {
-				if err := w.run(ctx, s); err != nil {
+				if err := w.run(ctx, s); err != nil && !errors.Is(err, ErrUnfit) {
 					return fatal(err)
 				}
 				s.alarm.done()
