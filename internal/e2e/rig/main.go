@@ -17,9 +17,11 @@ import (
 // binaryEnv names a tidemark binary to test instead of a fresh build.
 const binaryEnv = "TIDEMARK_BIN"
 
-// Main is TestMain: it lets the test binary be a writer, and builds tidemark.
+// Main is TestMain: it lets the test binary be a writer or a launcher, and builds
+// tidemark.
 func Main(m *testing.M) {
 	testdb.RunWriter()
+	launch()
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -21,6 +21,8 @@ type Command struct {
 	Path string
 	Args []string
 	Env  []string // beside the environment of the test, without its AWS settings
+	// Files are open in it from descriptor 3 on.
+	Files []*os.File
 }
 
 // Process is a running program with its output in a file and its peak memory
@@ -48,7 +50,7 @@ func Start(t testing.TB, c Command) *Process {
 	}
 	p.log = out.Name()
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.Env = append(cleanEnv(), c.Env...)
+	p.cmd.Env, p.cmd.ExtraFiles = append(cleanEnv(), c.Env...), c.Files
 	// A group of its own, so that what it starts can be ended with it.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p.start = time.Now()
