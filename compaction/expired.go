@@ -77,11 +77,17 @@ type names struct {
 func newNames(files []ltx.FileInfo, now time.Time) names {
 	n := names{since: now.Add(-claimsFor)}
 	var claims []ltx.TXID
+	ends := map[ltx.TXID]bool{} // a claim there may be that of a base, not of a writer
+	for _, f := range files {
+		if f.IsSnapshot() {
+			ends[f.Max] = true
+		}
+	}
 	for _, f := range files {
 		if f.Level == 0 {
 			n.newest = max(n.newest, f.Max)
 		}
-		if isClaim(f) {
+		if isClaim(f) && !ends[f.Max] {
 			claims = append(claims, f.Max)
 		}
 	}

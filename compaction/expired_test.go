@@ -80,6 +80,14 @@ func TestClaimsGoOnceTheyAreManyAndOld(t *testing.T) {
 	if len(expired) != 23 || expired[22].Max != 24 {
 		t.Errorf("got %s", names(expired))
 	}
+	// Claims beside a snapshot may be those of bases, and push no others out.
+	for txid := ltx.TXID(25); txid <= 36; txid++ {
+		files = append(files, ltx.FileInfo{Level: 9, Min: 1, Max: txid, Size: 1000, ModTime: at(38 * day)})
+	}
+	expired = compaction.Expired(files, compaction.DefaultConfig().Retention, all, at(60*day))
+	if slices.ContainsFunc(expired, func(f ltx.FileInfo) bool { return f.Size == claimSize && f.Max >= 13 }) {
+		t.Errorf("got %s, want the claims of 16 writers kept", names(expired))
+	}
 	// Earlier there are none of which 16 are newer and a week is over.
 	young := func(f ltx.FileInfo) bool { return at(39*day).Sub(f.ModTime) < 7*24*time.Hour }
 	for _, f := range compaction.Expired(files, compaction.Retention{Level0: 1, Window: 1}, all, at(39*day)) {

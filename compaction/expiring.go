@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tidemark-io/tidemark/ltx"
@@ -19,21 +20,17 @@ func (w *Worker) Expire(ctx context.Context) error {
 	if !known { // there is no file
 		return nil
 	}
-	if len(expired(files, w.inventory.damaged(), r, w.confirmed(), now)) > 0 {
+	if len(expired(files, w.inventory.damaged(), r, w.confirmed(), now)) > 0 || len(w.doubtful(files)) > 0 {
 		if files, err = w.inventory.list(ctx); err != nil {
 			return err
 		}
 		if err := w.confirm(ctx); err != nil {
 			return err
 		}
-		gone := expired(files, w.inventory.damaged(), r, w.confirmed(), now)
-		if err := w.retainer.deleteAll(ctx, gone); err != nil {
+		if err := w.delete(ctx, files, now); err != nil {
 			w.inventory.forget()
 			return err
 		}
-		w.options.Metrics.deleted(gone)
-		w.inventory.remove(gone)
-		w.options.Log.Debug("expired files deleted", "files", len(gone))
 	}
 	w.mu.Lock()
 	w.state.lastDeletion = time.Now()
@@ -42,6 +39,19 @@ func (w *Worker) Expire(ctx context.Context) error {
 		w.alarms.expire.set(time.Now().Add(next.Sub(now)))
 	}
 	return nil
+}
+
+// delete deletes what has expired, and what does not belong there.
+func (w *Worker) delete(ctx context.Context, files []ltx.FileInfo, now time.Time) error {
+	gone := expired(files, w.inventory.damaged(), w.options.Config.Retention, w.confirmed(), now)
+	if err := w.retainer.deleteAll(ctx, gone); err != nil {
+		return err
+	}
+	w.options.Metrics.deleted(gone)
+	w.inventory.remove(gone)
+	w.options.Log.Debug("expired files deleted", "files", len(gone))
+	files = slices.DeleteFunc(slices.Clone(files), func(f ltx.FileInfo) bool { return slices.Contains(gone, f) })
+	return w.clearStrays(ctx, files)
 }
 
 // nextExpiry is when files get old enough for something to expire, the next

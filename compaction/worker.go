@@ -77,6 +77,7 @@ type state struct {
 	merged       int
 	failures     map[string]failure // by step
 	runs         bool
+	sound        map[stored]bool // suspects that nothing was proven of
 }
 
 // NewWorker returns a worker on the files of r, which is on b. It does nothing
@@ -107,7 +108,7 @@ func NewWorker(b storage.Bucket, r *replica.Replica, s *scratch.Space, o Options
 		retainer: NewRetainer(b, r, o.Gate, o.Config.Retention),
 		alarms:   alarms{newAlarm(), newAlarm(), newAlarm()},
 		merging:  make(chan struct{}, 1), taking: make(chan struct{}, 1),
-		state: state{holes: map[Hole]stage{}, failures: map[string]failure{}, moved: make(chan struct{})},
+		state: state{holes: map[Hole]stage{}, sound: map[stored]bool{}, failures: map[string]failure{}, moved: make(chan struct{})},
 	}
 }
 
