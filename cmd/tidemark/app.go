@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -19,7 +20,8 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		HideVersion:     true,
 		Commands: []*cli.Command{
 			replicateCommand(), restoreCommand(), ltxCommand(), verifyCommand(), statusCommand(),
-			syncCommand(), snapshotCommand(), compactCommand(), configCommand(), demoCommand(), versionCommand(), demoWriterCommand(),
+			syncCommand(), snapshotCommand(), compactCommand(), configCommand(), quarantineCommand(), leaseCommand(),
+			demoCommand(), versionCommand(), demoWriterCommand(),
 		},
 		OnUsageError:   usageMistake,
 		ExitErrHandler: func(*cli.Context, error) {},
@@ -35,11 +37,23 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		return unknownCommand(c, app.Commands)
 	}
 	for _, command := range app.Commands {
-		command.OnUsageError = usageMistake
-		command.HideHelpCommand = true
-		command.Before = strictArguments
+		prepare(command)
 	}
 	return app
+}
+
+// prepare gives a command, and those below it, the manners of all.
+func prepare(command *cli.Command) {
+	command.OnUsageError = usageMistake
+	command.HideHelpCommand = true
+	if len(command.Subcommands) == 0 {
+		command.Before = strictArguments
+		return
+	}
+	command.Action = func(c *cli.Context) error { return unknownCommand(c, command.Subcommands) }
+	for _, sub := range command.Subcommands {
+		prepare(sub)
+	}
 }
 
 // help is another way to write -h.
@@ -48,8 +62,12 @@ func help(c *cli.Context) error {
 	if name == "" {
 		return cli.ShowAppHelp(c)
 	}
-	if command := c.App.Command(name); command == nil {
+	command := c.App.Command(name)
+	switch {
+	case command == nil:
 		return usagef("unknown command %q; tidemark -h names all", name)
+	case len(command.Subcommands) > 0:
+		return c.App.RunContext(c.Context, slices.Concat([]string{c.App.Name}, c.Args().Tail(), []string{"-h"}))
 	}
 	return cli.ShowCommandHelp(c, name)
 }
@@ -62,7 +80,7 @@ func unknownCommand(c *cli.Context, commands []*cli.Command) error {
 		}
 	}
 	if c.Args().Len() == 0 {
-		return usagef("no command given; commands are %s (tidemark -h explains them)", strings.Join(names, ", "))
+		return usagef("no command given; commands are %s (%s -h explains them)", strings.Join(names, ", "), fullName(c))
 	}
 	name := c.Args().First()
 	return usagef("unknown command %q%s; commands are %s", name, suggestion(name, names), strings.Join(names, ", "))
@@ -73,11 +91,15 @@ func usageMistake(c *cli.Context, err error, _ bool) error {
 	if name, ok := strings.CutPrefix(message, "flag provided but not defined: "); ok {
 		message = fmt.Sprintf("unknown flag %s%s", name, suggestion(strings.TrimLeft(name, "-"), flagNames(c)))
 	}
-	where := "tidemark"
-	if c.Command != nil && c.Command.Name != "tidemark" && c.Command.Name != "" {
-		where = "tidemark " + c.Command.Name
+	return usagef("%s; see %s -h (the flags of a command go right after its name)", message, fullName(c))
+}
+
+// fullName is the command as it is typed.
+func fullName(c *cli.Context) string {
+	if c.Command == nil || c.Command.HelpName == "" {
+		return c.App.Name
 	}
-	return usagef("%s; see %s -h (the flags of a command go right after its name)", message, where)
+	return c.Command.HelpName
 }
 
 func flagNames(c *cli.Context) []string {
@@ -96,8 +118,8 @@ func flagNames(c *cli.Context) []string {
 func strictArguments(c *cli.Context) error {
 	for i, arg := range c.Args().Slice() {
 		if i > 0 && len(arg) > 1 && arg[0] == '-' {
-			return usagef("flag %s stands after %q; flags go before the arguments: tidemark %s [flags] %s",
-				arg, c.Args().First(), c.Command.Name, c.Command.ArgsUsage)
+			return usagef("flag %s stands after %q; flags go before the arguments: %s [flags] %s",
+				arg, c.Args().First(), fullName(c), c.Command.ArgsUsage)
 		}
 	}
 	return nil
@@ -107,7 +129,7 @@ func strictArguments(c *cli.Context) error {
 func arguments(c *cli.Context, least, most int) ([]string, error) {
 	args := c.Args().Slice()
 	if len(args) < least || len(args) > most {
-		usage := strings.TrimSpace("tidemark " + c.Command.Name + " [flags] " + c.Command.ArgsUsage)
+		usage := strings.TrimSpace(fullName(c) + " [flags] " + c.Command.ArgsUsage)
 		plural := "s"
 		if len(args) == 1 {
 			plural = ""

@@ -51,7 +51,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case isFenced(err):
 		return exitFenced
-	case errors.Is(err, replica.ErrNoBackup):
+	case errors.Is(err, replica.ErrNoBackup), errors.Is(err, errNoLease):
 		return exitNoBackup
 	default:
 		return exitFailed

@@ -24,7 +24,7 @@ import (
 const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tidemark": main, "catalog": catalogTool})
+	testscript.Main(m, map[string]func(){"tidemark": main, "catalog": catalogTool, "setaside": setAsideTool})
 }
 
 func TestScripts(t *testing.T) {
