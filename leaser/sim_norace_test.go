@@ -1,0 +1,5 @@
+//go:build !race
+
+package leaser
+
+const schedules = 100_000
