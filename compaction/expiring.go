@@ -21,10 +21,14 @@ func (w *Worker) Expire(ctx context.Context) error {
 		return nil
 	}
 	if len(expired(files, w.inventory.damaged(), r, w.confirmed(), now)) > 0 || len(w.doubtful(files)) > 0 {
+		copies := w.copies()
 		if files, err = w.inventory.list(ctx); err != nil {
 			return err
 		}
 		if err := w.confirm(ctx); err != nil {
+			return err
+		}
+		if err := w.putBackMissing(ctx, copies, files); err != nil {
 			return err
 		}
 		if err := w.delete(ctx, files, now); err != nil {
@@ -41,6 +45,14 @@ func (w *Worker) Expire(ctx context.Context) error {
 	return nil
 }
 
+// forget notes that files are gone.
+func (w *Worker) forget(gone []ltx.FileInfo) {
+	w.inventory.remove(gone)
+	if w.options.Shelf != nil {
+		w.options.Shelf.forget(w.merger.replica, gone)
+	}
+}
+
 // delete deletes what has expired, and what does not belong there.
 func (w *Worker) delete(ctx context.Context, files []ltx.FileInfo, now time.Time) error {
 	gone := expired(files, w.inventory.damaged(), w.options.Config.Retention, w.confirmed(), now)
@@ -48,7 +60,7 @@ func (w *Worker) delete(ctx context.Context, files []ltx.FileInfo, now time.Time
 		return err
 	}
 	w.options.Metrics.deleted(gone)
-	w.inventory.remove(gone)
+	w.forget(gone)
 	w.options.Log.Debug("expired files deleted", "files", len(gone))
 	files = slices.DeleteFunc(slices.Clone(files), func(f ltx.FileInfo) bool { return slices.Contains(gone, f) })
 	return w.clearStrays(ctx, files)

@@ -123,6 +123,7 @@ func (w *Worker) sweep(ctx context.Context, good ltx.FileInfo) error {
 		}
 		err := w.deleteDamaged(ctx, f)
 		if err == nil {
+			w.forget([]ltx.FileInfo{f})
 			w.options.Log.Warn("damaged snapshot deleted", "key", w.merger.replica.Key(f), "instead", w.merger.replica.Key(good))
 		} else if !errors.Is(err, errSound) {
 			errs = append(errs, err)

@@ -159,6 +159,15 @@ func (s *Shelf) open(r *replica.Replica, f ltx.FileInfo) (*shelfCopy, error) {
 	return &shelfCopy{SectionReader: p.tray.file.Written(p.offset, p.size), shelf: s, tray: p.tray}, nil
 }
 
+// forget drops the copies of files that were deleted.
+func (s *Shelf) forget(r *replica.Replica, files []ltx.FileInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range files {
+		delete(s.copies, shelved{r.String(), keyOf(f)})
+	}
+}
+
 // list returns the files of a replica that are here.
 func (s *Shelf) list(r *replica.Replica) (files []ltx.FileInfo) {
 	s.mu.Lock()

@@ -3,6 +3,7 @@ package compaction_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,6 +128,30 @@ func TestAHoleIsFilledFromTheShelf(t *testing.T) {
 		w.checkLevel1(2, 40)
 		w.restored(0)
 		w.restored(5)
+	})
+}
+
+func TestWhatIsMissedInAListingIsPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorking(t, noSnapshots)
+		shelf := withShelf(w, 1<<20)
+		w.run(func() {
+			w.kept(shelf, 30)
+			gone := w.list(0)[28] // merged by now, or not: from the copy
+			w.remove(gone)
+			w.kept(shelf, 10) // and something expires
+			if !slices.ContainsFunc(w.list(0), func(f ltx.FileInfo) bool { return f.Max == gone.Max }) {
+				t.Errorf("level 0 is %s, without %s", names(w.list(0)), w.Key(gone))
+			}
+			w.kept(shelf, 300)
+			if n := len(w.list(0)); n > 40 {
+				t.Errorf("%d files of level 0: what expired is put back", n)
+			}
+		})
+		if n := w.warnings(); n != 1 {
+			t.Errorf("%d warnings: %s", n, w.log.String())
+		}
+		w.restored(0)
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"slices"
 
 	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/replica"
@@ -45,6 +47,41 @@ func (w *Worker) refillFromShelf(ctx context.Context, h Hole) error {
 	return nil
 }
 
+// copies are the files of the replica that are here.
+func (w *Worker) copies() []ltx.FileInfo {
+	if w.options.Shelf == nil {
+		return nil
+	}
+	return w.options.Shelf.list(w.merger.replica)
+}
+
+// putBackMissing stores the copies again of files that a listing misses which
+// was made after they were stored.
+func (w *Worker) putBackMissing(ctx context.Context, copies, listed []ltx.FileInfo) error {
+	there := map[fileKey]bool{}
+	for _, f := range slices.Concat(listed, w.inventory.damaged()) {
+		there[keyOf(f)] = true
+	}
+	var again []ltx.FileInfo
+	for _, f := range copies {
+		if there[keyOf(f)] {
+			continue
+		}
+		switch err := w.putBack(ctx, f); {
+		case err == nil:
+			again = append(again, f)
+		case isBad(err):
+			w.options.Shelf.forget(w.merger.replica, []ltx.FileInfo{f})
+		case !errors.Is(err, fs.ErrNotExist): // the copy went meanwhile
+			return fmt.Errorf("store a missing file again: %w", err)
+		}
+	}
+	if len(again) > 0 {
+		w.options.Log.Warn("files were missing on the bucket, stored them again", "files", len(again), "first", w.merger.replica.Key(again[0]))
+	}
+	return nil
+}
+
 // putBack stores the copy of a file that is missing on the bucket, if the copy
 // is good.
 func (w *Worker) putBack(ctx context.Context, f ltx.FileInfo) error {
@@ -53,7 +90,10 @@ func (w *Worker) putBack(ctx context.Context, f ltx.FileInfo) error {
 		return err
 	}
 	defer c.Close()
-	_, err = w.merger.create(ctx, f, c)
+	stored, err := w.merger.create(ctx, f, c)
+	if err == nil {
+		w.inventory.add(stored)
+	}
 	return err
 }
 

@@ -70,7 +70,7 @@ func (w *Worker) clearStrays(ctx context.Context, files []ltx.FileInfo) error {
 		if err := w.retainer.delete(ctx, []ltx.FileInfo{f}); err != nil {
 			return fmt.Errorf("delete stray file: %w", err)
 		}
-		w.inventory.remove([]ltx.FileInfo{f})
+		w.forget([]ltx.FileInfo{f})
 		w.options.Log.Warn("deleted a file that a writer stored late that was shut out", "key", w.merger.replica.Key(f), "proof", reason)
 	}
 	return nil
