@@ -67,6 +67,12 @@ func TestStormsStrikeOnlyWhatTheyAreMeantFor(t *testing.T) {
 		}
 	}
 	p.Heal()
+	strict := &testbucket.Strict{}
+	p.Keep(strict.Middleware)
+	p.Heal()
+	if code, err := request(t, "GET", p.Endpoint(), ""); code != 200 || err != nil || len(strict.Refused()) > 0 {
+		t.Errorf("got %d, %v, refused %q", code, err, strict.Refused())
+	}
 	p.Flaky(2, 500, "InternalError")
 	var codes []int
 	for range 4 {

@@ -23,6 +23,7 @@ type Proxy struct {
 
 	mu          sync.Mutex
 	faults      []Middleware
+	kept        []Middleware
 	healed      chan struct{} // closed by the next Heal
 	requests    map[string]int
 	connections int
@@ -72,11 +73,14 @@ func forward(target *url.URL) http.Handler {
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.requests[r.Method]++
-	faults := slices.Clone(p.faults)
+	faults, kept := slices.Clone(p.faults), slices.Clone(p.kept)
 	p.mu.Unlock()
 	handler := p.target
 	for _, fault := range faults {
 		handler = fault(handler)
+	}
+	for _, check := range kept {
+		handler = check(handler)
 	}
 	handler.ServeHTTP(w, r)
 }
@@ -114,6 +118,13 @@ func (p *Proxy) Inject(fault Middleware) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = append(p.faults, fault)
+}
+
+// Keep adds what sees every request before the faults do, and outlasts Heal.
+func (p *Proxy) Keep(check Middleware) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept = append(p.kept, check)
 }
 
 // Heal forgets all faults.
