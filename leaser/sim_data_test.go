@@ -193,6 +193,9 @@ func (d *local) resign() {
 func (d *local) act() {
 	w, p := d.n.w, d.n.p
 	d.wake = w.now + 1 + w.within(w.weather.pace)
+	if w.chance(w.weather.dawdle) {
+		d.wake += w.within(15 * time.Second)
+	}
 	if d.phase != following && d.term != p.held {
 		d.stop()
 	}

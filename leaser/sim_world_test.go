@@ -37,12 +37,12 @@ const (
 
 // weather is how bad one schedule is. Each has its own.
 type weather struct {
-	latency                            time.Duration
-	lose, drop, late                   int // of 1000 requests: reply lost, request lost, request lands late
-	freeze, crash, stepDown, jump, ask int // of 1000 rounds of a node
-	impatient, stall, compact, erase   int // of 1000
-	credit, verify                     bool
-	pace                               time.Duration // of the work on data
+	latency                                  time.Duration
+	lose, drop, late                         int // of 1000 requests: reply lost, request lost, request lands late
+	freeze, crash, stepDown, jump, ask       int // of 1000 rounds of a node
+	impatient, stall, dawdle, compact, erase int // of 1000
+	credit, verify                           bool
+	pace                                     time.Duration // of the work on data
 }
 
 // world is one schedule: nodes with clocks of their own around one bucket.
@@ -136,6 +136,10 @@ func (w *world) forecast() weather {
 		impatient: 100 + some(400), stall: some(500), compact: 200 + some(500), erase: 100 + some(800),
 		credit: w.rng.IntN(2) == 0, verify: w.rng.IntN(2) == 0,
 		pace: time.Duration(50+w.rng.IntN(1500)) * time.Millisecond,
+	}
+	if w.rules.anyTime {
+		f.jump, f.ask, f.stepDown = 0, 0, f.stepDown/4
+		f.stall, f.dawdle, f.compact, f.erase = some(700), some(300), 300+some(700), 300+some(700)
 	}
 	switch w.rules.verify {
 	case yes:
