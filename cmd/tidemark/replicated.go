@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/internal/loop"
 	"github.com/tidemark-io/tidemark/ltx"
 	"github.com/tidemark-io/tidemark/replica"
@@ -48,6 +49,7 @@ type signs struct {
 type origin struct {
 	watcher   *capture.Watcher
 	workshop  *workshop          // nil: somebody else compacts the replica
+	shelf     *compaction.Shelf  // of whoever compacts; nil: the workshop's, or none
 	uploaded  func(ltx.FileInfo) // called for each file where there is no workshop; may be nil
 	asked     func(replica.Tip)  // called when the replica said where it ends; may be nil
 	holder    *capture.Holder

@@ -47,6 +47,7 @@ func (d *replicated) open(ctx context.Context) error {
 	}
 	src := newSource(capturer.Spool(), d.cfg.Replica.SyncInterval, d.from.notBefore)
 	p := &parts{capturer: capturer, source: src, worker: worker, uploader: replica.NewUploader(d.remote.replica, src, replica.UploaderOptions{
+		Stored:   d.keepCopy,
 		Uploaded: func(f ltx.FileInfo, _ ltx.Pos) { d.noteUpload(worker, f) },
 	})}
 	d.mu.Lock()
