@@ -23,9 +23,15 @@ func List(dir string) ([]Entry, error) {
 	}
 	var entries []Entry
 	for _, n := range names {
-		if n.IsDir() && !strings.HasSuffix(n.Name(), tempSuffix) {
-			entries = append(entries, read(filepath.Join(dir, n.Name())))
+		path := filepath.Join(dir, n.Name())
+		if !n.IsDir() || strings.HasSuffix(path, tempSuffix) {
+			continue
 		}
+		e := read(path)
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			continue // it was removed meanwhile
+		}
+		entries = append(entries, e)
 	}
 	return entries, nil
 }
