@@ -15,7 +15,12 @@ import (
 	"github.com/tidemark-io/tidemark/storage"
 )
 
-const abortTimeout = 15 * time.Second
+// How long an upload that failed is tried to be aborted, and one that was given
+// up: who ends a process waits for it.
+const (
+	abortTimeout = 15 * time.Second
+	abandonTime  = 2 * time.Second
+)
 
 // upload is one multipart upload.
 type upload struct {
@@ -125,7 +130,11 @@ func (u *upload) complete(ctx context.Context, parts []types.CompletedPart, cond
 // abort works on a context of its own, as the upload's may have ended. Its
 // error would hide the one that matters.
 func (u *upload) abort(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+	limit := abortTimeout
+	if ctx.Err() != nil {
+		limit = abandonTime
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	_ = u.b.abort(ctx, u.full, u.id)
 }

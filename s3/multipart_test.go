@@ -2,6 +2,7 @@ package s3_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/tidemark-io/tidemark/internal/testbucket"
+	"github.com/tidemark-io/tidemark/s3"
 	"github.com/tidemark-io/tidemark/storage"
 )
 
@@ -156,6 +158,39 @@ func TestEndOfAnUploadMayTakeLong(t *testing.T) {
 	}
 	if got := p.Requests("POST"); got != 2 {
 		t.Errorf("%d requests to begin and end the upload, want 2", got)
+	}
+}
+
+// Some services do not know an upload anymore once it is complete.
+func TestEndOfAnUploadWhoseReplyIsLostIsUnclear(t *testing.T) {
+	gateway := testbucket.Gateway(t)
+	p := testbucket.NewProxy(t, gateway.Endpoint())
+	b := open(t, p.URL("p")+"&part-size=5MiB")
+	content := numbered(6 << 20)
+	p.StormNext(1, http.StatusNotFound, "NoSuchUpload", testbucket.Complete)
+	p.LoseReplies(1, testbucket.Complete) // the newest fault strikes first
+	_, err := b.Put(t.Context(), "a", bytes.NewReader(content), storage.Condition{Absent: true})
+	if err == nil || errors.Is(err, storage.ErrPrecondition) || errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("got %v: the object is this request's own", err)
+	}
+	if got, err := load(t, b, "a"); err != nil || got != string(content) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	if n := uploads(t, gateway); n != 0 {
+		t.Errorf("%d uploads left", n)
+	}
+}
+
+func TestUploadThatIsGivenUpDoesNotHoldItsCaller(t *testing.T) {
+	p := testbucket.NewProxy(t, testbucket.Gateway(t).Endpoint())
+	b := openFor(t, p.URL("p")+"&part-size=5MiB", s3.Retry{For: time.Hour})
+	p.Storm(503, "SlowDown", testbucket.Part, testbucket.Abort)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := b.Put(ctx, "a", bytes.NewReader(numbered(6<<20)), storage.Condition{})
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second {
+		t.Errorf("got %v after %v", err, took)
 	}
 }
 

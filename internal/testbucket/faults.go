@@ -36,13 +36,14 @@ func (p *Proxy) Lag(d time.Duration) {
 }
 
 // LoseReplies lets the server carry out the next n requests that change
-// something, then resets the connection instead of passing the reply on.
-func (p *Proxy) LoseReplies(n int) {
+// something, or of these kinds, then resets the connection instead of passing
+// the reply on.
+func (p *Proxy) LoseReplies(n int, kinds ...Kind) {
 	left := budget(n)
 	p.Inject(func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-			if reads || !left.take() {
+			if reads || !struck(r, kinds) || !left.take() {
 				next.ServeHTTP(w, r)
 				return
 			}
