@@ -22,7 +22,7 @@ type Cursor struct {
 type Proof struct {
 	Files   int           // read whole
 	Bytes   int64         // read
-	Damaged []SourceError // those of them that cannot be used
+	Damaged []SourceError // those of them that could not be used; some are mended by now
 	Next    Cursor        // where to go on; zero: all were read
 }
 
@@ -35,8 +35,15 @@ func (w *Worker) Prove(ctx context.Context, after Cursor, limit Slice) (Proof, e
 	if err != nil {
 		return Proof{}, err
 	}
-	p.Damaged = slices.DeleteFunc(p.Damaged, func(bad SourceError) bool { return w.heal(ctx, bad) })
-	if len(p.Damaged) > 0 && w.options.Snapshotter != nil && !w.running() {
+	missed := false
+	for i, bad := range p.Damaged {
+		if w.heal(ctx, bad) {
+			p.Damaged[i].Err = fmt.Errorf("%w; stored again from a copy", bad.Err)
+		} else {
+			missed = true
+		}
+	}
+	if missed && w.options.Snapshotter != nil && !w.running() {
 		err = w.snapshot(ctx)
 	}
 	return p, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,7 +190,7 @@ func TestADamagedFileIsStoredAgainFromTheShelf(t *testing.T) {
 				bad := w.list(level)[0]
 				w.damage(bad)
 				p, err := w.Prove(t.Context(), compaction.Cursor{}, compaction.Slice{Files: 1000, Bytes: 1 << 20})
-				if err != nil || len(p.Damaged) != 0 {
+				if err != nil || len(p.Damaged) != 1 || !strings.Contains(p.Damaged[0].Error(), "stored again") {
 					t.Errorf("level %d: got %v, %v", level, p.Damaged, err)
 				}
 				if _, _, err := ltx.VerifyFile(bytes.NewReader(w.read(bad))); err != nil {

@@ -40,7 +40,9 @@ func TestAHoleIsLeftBehindByASnapshot(t *testing.T) {
 			hole = raw[len(raw)/2]
 			return nil
 		})
+		sidecar.Kill(t) // and what it has copies of goes with it
 		remove(t, hole.Path())
+		sidecar = sidecarWith(t, path, p, settings)
 		rig.Eventually(t, rig.Limit, func(context.Context) error {
 			commit(t, db, 1)
 			rig.Pause(t, 200*time.Millisecond)

@@ -72,10 +72,11 @@ func (d *diary) between(from, to time.Time) (least, most int64) {
 	return least, most
 }
 
-// life runs a writer for so long, with the sidecar killed now and then.
+// life runs a writer for so long, with the sidecar killed now and then. A writer
+// slow enough leaves the machine to others.
 func (d *diary) life(t *testing.T, path string, p rig.Place, length time.Duration) *rig.Process {
 	t.Helper()
-	writer := testdb.StartWriter(t, path, testdb.Load{Seed: 11, Rate: 40, Payload: 120, Churn: 2, Body: 700})
+	writer := testdb.StartWriter(t, path, testdb.Load{Seed: 11, Rate: 20, Payload: 120, Churn: 2, Body: 700})
 	sidecar := sidecarWith(t, path, p, secondsOnly)
 	for i := range int(length / (500 * time.Millisecond)) {
 		d.note(t)
@@ -84,30 +85,39 @@ func (d *diary) life(t *testing.T, path string, p rig.Place, length time.Duratio
 			sidecar.Kill(t)
 			sidecar = sidecarWith(t, path, p, secondsOnly)
 		}
+		if i%80 == 79 {
+			d.comesBack(t, p, path)
+		}
 	}
 	writer.Stop(t)
 	d.note(t)
 	return sidecar
 }
 
+// comesBack restores the moments within the retention while the sidecar runs.
+func (d *diary) comesBack(t *testing.T, p rig.Place, path string) {
+	t.Helper()
+	if e := ask(t, path, "sync", "-wait"); e.Code != 0 {
+		t.Fatalf("sync exited with %d: %s", e.Code, e.Output)
+	}
+	now := time.Now()
+	for back := time.Duration(0); back <= 15*time.Second; back += 5 * time.Second {
+		at := now.Add(-back)
+		link := testdb.ChainPrefix(t, rig.Restore(t, p, "-timestamp", at.UTC().Format(time.RFC3339Nano)), path)
+		// What ends a file of level 1 is there; one takes two seconds, and
+		// more while the sidecar starts anew.
+		if least, most := d.between(at.Add(-4*time.Second), at); link.N < least || link.N > most {
+			t.Errorf("%s back has commit %d, want %d to %d", back, link.N, least, most)
+		}
+	}
+}
+
 func TestEveryMomentWithinTheRetentionIsRestoredWhileFilesComeAndGo(t *testing.T) {
 	everywhere(t, func(t *testing.T, p rig.Place) {
 		path, db := live(t, testdb.Options{})
 		d := &diary{db: db}
-		sidecar := d.life(t, path, p, 50*time.Second)
-		if e := ask(t, path, "sync", "-wait"); e.Code != 0 {
-			t.Fatalf("sync exited with %d: %s", e.Code, e.Output)
-		}
-		now := time.Now()
-		for back := time.Duration(0); back <= 15*time.Second; back += 5 * time.Second {
-			at := now.Add(-back)
-			link := testdb.ChainPrefix(t, rig.Restore(t, p, "-timestamp", at.UTC().Format(time.RFC3339Nano)), path)
-			// What ends a file of level 1 is there; one takes two seconds, and
-			// more while the sidecar starts anew.
-			if least, most := d.between(at.Add(-4*time.Second), at); link.N < least || link.N > most {
-				t.Errorf("%s back has commit %d, want %d to %d", back, link.N, least, most)
-			}
-		}
+		sidecar := d.life(t, path, p, 2*time.Minute)
+		d.comesBack(t, p, path)
 		raw := p.Level(t, 0)
 		for i := 0; i < len(raw); i += 20 {
 			testdb.ChainPrefix(t, rig.Restore(t, p, "-txid", fmt.Sprint(raw[i].Max)), path)

@@ -51,6 +51,8 @@ func TestDamageOfTheReplicaIsFoundAndSteppedOver(t *testing.T) {
 		if e := ask(t, path, "status"); !strings.Contains(e.Output, " replicating ") {
 			t.Errorf("status says %s", e.Output)
 		}
+		sidecar.Kill(t) // and the copies that it has, with which it would mend the file
+		sidecar = sidecarWith(t, path, p, "verify-interval: 1s\nlevels: [{interval: 1h}]\n")
 		raw := p.Level(t, 0)
 		bad := raw[len(raw)-2]
 		flip(t, bad.Path())
