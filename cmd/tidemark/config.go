@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kballard/go-shellquote"
-
 	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/compaction"
 	"github.com/tidemark-io/tidemark/internal/web"
@@ -27,6 +25,7 @@ type Config struct {
 	Compaction      Compaction    `yaml:",inline"`
 	Scratch         Scratch       `yaml:",inline"`
 	S3              s3.Config     `yaml:",inline"`
+	HA              Availability  `yaml:",inline"`
 }
 
 // Database is one database with its replica, or all that are found in a
@@ -58,6 +57,7 @@ func DefaultConfig() Config {
 		Compaction:      defaultCompaction(),
 		Scratch:         Scratch{Limit: 10 << 30},
 		S3:              s3.DefaultConfig(),
+		HA:              defaultAvailability(),
 	}
 }
 
@@ -94,7 +94,10 @@ func (c Config) Validate() error {
 			unique(paths, d.Path+d.searched(), i, d.kind(), "list each database once"),
 			unique(places, place, i, "replica", "give each database a prefix of its own"))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return c.validateLease()
 }
 
 // unique notes value and returns an error when another database has it too.
@@ -127,15 +130,5 @@ func (d Database) validate() (place string, err error) {
 
 // command splits the child's command line as a shell would, without one.
 func (c Config) command() ([]string, error) {
-	if c.Exec == "" {
-		return nil, nil
-	}
-	args, err := shellquote.Split(c.Exec)
-	if err != nil {
-		return nil, fmt.Errorf("exec: it is no command line: %w", err)
-	}
-	if len(args) == 0 || args[0] == "" {
-		return nil, errors.New("exec: it names no program; give the command to run, or remove the key")
-	}
-	return args, nil
+	return commandLine("exec", c.Exec)
 }

@@ -78,6 +78,12 @@ func maskSecrets(c Config) Config {
 	if args, err := c.command(); err == nil && len(args) > 1 {
 		c.Exec = shellquote.Join(args[0]) + " " + masked
 	}
+	for _, line := range []*string{&c.HA.OnPromote, &c.HA.OnDemote} {
+		if args, err := commandLine("", *line); err == nil && len(args) > 1 {
+			*line = shellquote.Join(args[0]) + " " + masked
+		}
+	}
+	c.HA.Lease.URL = withoutQuery(c.HA.Lease.URL)
 	c.Databases = slices.Clone(c.Databases)
 	for i := range c.Databases {
 		mask(&c.Databases[i].Replica.S3)

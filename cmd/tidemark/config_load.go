@@ -45,6 +45,14 @@ func (c *Config) normalize() error {
 	if _, err := c.Compaction.of(Snapshots{}); err != nil {
 		return err
 	}
+	c.HA.Lease.Times = c.HA.Lease.Times.WithDefaults()
+	if c.HA.RoleFile != "" {
+		path, err := expandHome(c.HA.RoleFile)
+		if err != nil {
+			return fmt.Errorf("role-file: %w", err)
+		}
+		c.HA.RoleFile = path
+	}
 	for i := range c.Databases {
 		if err := c.Databases[i].normalize(*c); err != nil {
 			return fmt.Errorf("dbs[%d].%w", i, err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidemark-io/tidemark/leaser"
 	"github.com/tidemark-io/tidemark/replica"
 )
 
@@ -42,6 +43,7 @@ func (e *childError) Error() string {
 func exitCode(err error) int {
 	var usage *usageError
 	var child *childError
+	var lease *leaseError
 	switch {
 	case err == nil:
 		return exitDone
@@ -49,7 +51,9 @@ func exitCode(err error) int {
 		return child.code
 	case errors.As(err, &usage):
 		return exitUsage
-	case isFenced(err):
+	case errors.As(err, &lease):
+		return lease.code
+	case isFenced(err), errors.Is(err, leaser.ErrLost), errors.Is(err, leaser.ErrCluster):
 		return exitFenced
 	case errors.Is(err, replica.ErrNoBackup), errors.Is(err, errNoLease):
 		return exitNoBackup

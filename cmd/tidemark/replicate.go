@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os/signal"
 	"syscall"
@@ -71,6 +72,9 @@ func applyReplicateFlags(c *cli.Context, cfg *Config) error {
 	if err := cfg.Logging.Validate(); err != nil {
 		return usagef("-log-level: %v", err)
 	}
+	if cfg.HA.Lease.Enabled && c.Bool("once") {
+		return usagef("-once and a lease exclude each other: who holds the lease replicates until it is stopped")
+	}
 	if cfg.Exec != "" && c.Bool("once") {
 		return usagef("-once and a command to run exclude each other")
 	}
@@ -90,6 +94,9 @@ func replicate(c *cli.Context, cfg Config) error {
 	log := newLogger(cfg.Logging, c.App.Writer, c.App.ErrWriter)
 	if levelErr != nil {
 		log.Warn("the level in the environment is not used", "error", levelErr)
+	}
+	if cfg.HA.Lease.Enabled {
+		return replicateUnderLease(c, cfg, log)
 	}
 	s, err := newSidecar(c.Context, cfg, newBuckets(newMetrics(cfg.ownSeries()), log), log)
 	if err != nil {
@@ -113,6 +120,18 @@ func replicate(c *cli.Context, cfg Config) error {
 		started: func() { logVersions(log) },
 		serve:   func(ctx context.Context) error { return s.serve(ctx, asked) },
 	}).Run(c.Context)
+}
+
+func replicateUnderLease(c *cli.Context, cfg Config, log *slog.Logger) error {
+	n, err := newNode(c.Context, cfg, log)
+	if err != nil {
+		return err
+	}
+	asked, err := listen(c.Context, cfg, log)
+	if err != nil {
+		return errors.Join(err, n.Close())
+	}
+	return n.Run(c.Context, asked)
 }
 
 func logVersions(log *slog.Logger) {

@@ -15,6 +15,7 @@ const (
 	stateReplicating = "replicating" // all is well
 	stateFailing     = "failing"     // Error says why; it is tried again
 	stateFenced      = "fenced"      // another process writes the replica; given up
+	stateFollowing   = "following"   // a copy of what the primary writes
 )
 
 // Report is the answer of a running sidecar about itself.
@@ -22,6 +23,7 @@ type Report struct {
 	PID       int              `json:"pid"`
 	Version   string           `json:"version"`
 	Started   time.Time        `json:"started"`
+	Lease     *RoleReport      `json:"lease,omitempty"` // nil: there is none
 	Databases []DatabaseReport `json:"databases"`
 }
 
@@ -43,9 +45,10 @@ type DatabaseReport struct {
 
 // Done is what this process did for a database.
 type Done struct {
-	UploadedBytes int64 `json:"uploaded_bytes"`
-	Resyncs       int   `json:"resyncs,omitempty"`
-	WriteLocks    int   `json:"write_locks,omitempty"` // times SQLite's write lock was held
+	UploadedBytes int64  `json:"uploaded_bytes"`
+	Resyncs       int    `json:"resyncs,omitempty"`
+	WriteLocks    int    `json:"write_locks,omitempty"`              // times SQLite's write lock was held
+	Quarantined   uint64 `json:"quarantined_transactions,omitempty"` // set aside by this node and not acknowledged
 }
 
 // Trouble is what is wrong with a database; zero: nothing.

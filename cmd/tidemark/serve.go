@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 
 	"golang.org/x/sync/errgroup"
 
@@ -53,24 +54,41 @@ func listenSocket(cfg Socket, log *slog.Logger) (*socket.Listener, error) {
 }
 
 // serve does what goes on beside replication until ctx ends: it answers where
-// it is asked, cleans buckets, and proves what is there.
+// it is asked, and tends.
 func (s *sidecar) serve(ctx context.Context, l listeners) error {
+	if l.web != nil {
+		s.buckets.metrics.registry.MustRegister(newReportCollector(s.Report, s.buckets.metrics.label))
+	}
+	var group errgroup.Group
+	group.Go(func() error { s.tend(ctx); return nil })
+	group.Go(func() error { return l.serve(ctx, s.Handler(), s.webHandler(), s.log) })
+	return group.Wait()
+}
+
+// tend cleans buckets, and proves what is there, until ctx ends.
+func (s *sidecar) tend(ctx context.Context) {
 	var group errgroup.Group
 	group.Go(func() error { _ = s.buckets.Run(ctx); return nil })
 	group.Go(func() error { _ = s.prove(ctx); return nil })
+	_ = group.Wait()
+}
+
+// serve answers until ctx ends: who may change something over the socket, others
+// over HTTP.
+func (l listeners) serve(ctx context.Context, owner, others http.Handler, log *slog.Logger) error {
+	var group errgroup.Group
 	if l.socket != nil {
 		group.Go(func() error {
-			if err := socket.Serve(ctx, l.socket, s.Handler(), s.log); err != nil {
-				s.log.Error("status socket ended", "error", err)
+			if err := socket.Serve(ctx, l.socket, owner, log); err != nil {
+				log.Error("status socket ended", "error", err)
 			}
 			return nil
 		})
 	}
 	if l.web != nil {
-		s.buckets.metrics.registry.MustRegister(newReportCollector(s.Report, s.buckets.metrics.label))
 		group.Go(func() error {
-			if err := web.Serve(ctx, l.web, s.webHandler(), s.log); err != nil {
-				s.log.Error("HTTP ended", "error", err)
+			if err := web.Serve(ctx, l.web, others, log); err != nil {
+				log.Error("HTTP ended", "error", err)
 			}
 			return nil
 		})

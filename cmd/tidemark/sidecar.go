@@ -24,6 +24,7 @@ type sidecar struct {
 	prover    *prover
 	log       *slog.Logger
 	started   time.Time
+	fenced    func(error) // called when a replica is written by somebody else; nil: by nobody
 }
 
 func newSidecar(ctx context.Context, cfg Config, b *buckets, log *slog.Logger) (*sidecar, error) {
@@ -70,6 +71,9 @@ func (s *sidecar) Run(ctx context.Context) error {
 				return nil
 			}
 			s.log.Error("replication given up", "db", d.cfg.Path, "error", err)
+			if s.fenced != nil {
+				s.fenced(err)
+			}
 			return err
 		})
 	})

@@ -95,6 +95,11 @@ func onlyDatabase(reports []Report, path string) ([]Report, error) {
 func printStatus(w io.Writer, reports []Report) error {
 	rows := "DATABASE\tREPLICA\tCAPTURED\tUPLOADED\tLAG\tSNAPSHOT\tFILES\tSTATE\tERROR\n"
 	for _, r := range reports {
+		if r.Lease != nil {
+			if _, err := fmt.Fprintln(w, r.Lease); err != nil {
+				return err
+			}
+		}
 		for _, d := range r.Databases {
 			rows += fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Path, d.Replica,
 				showTXID(d.Captured), showTXID(d.Uploaded), showLag(d.LagSeconds),

@@ -20,14 +20,15 @@ func newReportCollector(report func() Report, label func(string) string) *report
 		c.descs[name] = prometheus.NewDesc("tidemark_"+name, help, map[string][]string{"databases": {"state"}}[name], nil)
 	}
 	for name, help := range map[string]string{
-		"database_failing":   "Databases that are not as they should be: 0 or 1 for each.",
-		"upload_lag_seconds": "Age of the oldest commit that is not on the replica; of several databases the largest.",
-		"spool_bytes":        "Size of the files that wait for upload.",
-		"spool_files":        "Files that wait for upload.",
-		"captured_txid":      "Transaction that is captured.",
-		"uploaded_txid":      "Transaction that is on the replica.",
-		"proof_wrong":        "Databases of which something that was read again is not as it must be: 0 or 1 for each.",
-		"compaction_failing": "Databases whose replica is not merged, or whose expired files are not deleted: 0 or 1 for each.",
+		"database_failing":         "Databases that are not as they should be: 0 or 1 for each.",
+		"upload_lag_seconds":       "Age of the oldest commit that is not on the replica; of several databases the largest.",
+		"spool_bytes":              "Size of the files that wait for upload.",
+		"spool_files":              "Files that wait for upload.",
+		"captured_txid":            "Transaction that is captured.",
+		"uploaded_txid":            "Transaction that is on the replica.",
+		"proof_wrong":              "Databases of which something that was read again is not as it must be: 0 or 1 for each.",
+		"quarantined_transactions": "Transactions that this node set aside because they are not part of the replica, and nobody acknowledged.",
+		"compaction_failing":       "Databases whose replica is not merged, or whose expired files are not deleted: 0 or 1 for each.",
 	} {
 		c.descs[name] = prometheus.NewDesc("tidemark_"+name, help, []string{labelDB}, nil)
 	}
@@ -45,7 +46,7 @@ func (c *reportCollector) Describe(descs chan<- *prometheus.Desc) {
 type figures struct {
 	failing, lag, spoolBytes, spoolFiles float64
 	captured, uploaded, compaction       float64
-	wrong                                float64
+	wrong, quarantined                   float64
 }
 
 func (f *figures) add(d DatabaseReport) {
@@ -58,6 +59,7 @@ func (f *figures) add(d DatabaseReport) {
 	if d.Proof.bad() != "" {
 		f.wrong++
 	}
+	f.quarantined += float64(d.Quarantined)
 	f.lag = max(f.lag, d.LagSeconds)
 	f.spoolBytes += float64(d.SpoolBytes)
 	f.spoolFiles += float64(d.SpoolFiles)
@@ -67,7 +69,7 @@ func (f *figures) add(d DatabaseReport) {
 // Collect implements prometheus.Collector.
 func (c *reportCollector) Collect(out chan<- prometheus.Metric) {
 	states := map[string]float64{
-		stateStarting: 0, stateWaiting: 0, stateReplicating: 0, stateFailing: 0, stateFenced: 0,
+		stateStarting: 0, stateWaiting: 0, stateReplicating: 0, stateFailing: 0, stateFenced: 0, stateFollowing: 0,
 	}
 	all := map[string]*figures{}
 	ready := 1.0
@@ -90,6 +92,7 @@ func (c *reportCollector) Collect(out chan<- prometheus.Metric) {
 		out <- c.gauge("database_failing", f.failing, label)
 		out <- c.gauge("proof_wrong", f.wrong, label)
 		out <- c.gauge("compaction_failing", f.compaction, label)
+		out <- c.gauge("quarantined_transactions", f.quarantined, label)
 		out <- c.gauge("upload_lag_seconds", f.lag, label)
 		out <- c.gauge("spool_bytes", f.spoolBytes, label)
 		out <- c.gauge("spool_files", f.spoolFiles, label)

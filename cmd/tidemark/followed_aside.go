@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+
+	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/ltx"
+	"github.com/tidemark-io/tidemark/quarantine"
+	"github.com/tidemark-io/tidemark/replica"
+)
+
+// setAside keeps a copy of the database, with the files that were never
+// uploaded: commits after the transaction common that the replica will not hold.
+func (f *followed) setAside(ctx context.Context, tail capture.Tail, common ltx.TXID) error {
+	in, err := f.divergence(ctx, tail, common)
+	if err != nil {
+		return err
+	}
+	entry, err := quarantine.Set(ctx, quarantine.Dir(capture.StateDir(f.cfg.Path)), in)
+	if err != nil {
+		return fmt.Errorf("set the local commits aside: %w", err)
+	}
+	f.log.Error("local commits are not part of the replica and were set aside", "quarantine", entry.ID,
+		"first_txid", uint64(entry.First), "last_txid", uint64(entry.Last), "database", entry.Database())
+	if err := f.uploadAside(ctx, entry); err != nil {
+		f.log.Warn("what was set aside is on this disk alone", "quarantine", entry.ID, "error", err)
+	}
+	return nil
+}
+
+// divergence describes where the two histories part.
+func (f *followed) divergence(ctx context.Context, tail capture.Tail, common ltx.TXID) (quarantine.Input, error) {
+	in := quarantine.Input{Database: f.cfg.Path}
+	m := &in.Manifest
+	m.Node = f.node.identity.Name
+	var err error
+	if m.Chain.Generation, err = f.remote.replica.Generation(ctx); err != nil {
+		return in, err
+	}
+	m.Local.Generation = f.node.identity.Generation()
+	if !tail.Known {
+		return in, nil
+	}
+	m.First, m.Last = max(common, tail.Base.TXID)+1, tail.End.TXID
+	if common > 0 && common < tail.Base.TXID {
+		m.First = common + 1
+	}
+	for _, file := range append([]capture.File{{Pos: tail.Base}}, tail.Files...) {
+		switch {
+		case file.Pos.TXID == common:
+			m.Base = quarantine.Position{TXID: common, Checksum: file.Pos.PostApplyChecksum}
+		case file.Pos.TXID > common && file.Path != "":
+			in.Files = append(in.Files, file.Path)
+			if file.Pos.TXID == m.First {
+				m.Local.At = quarantine.Position{TXID: file.Pos.TXID, Checksum: file.Pos.PostApplyChecksum}
+			}
+		}
+	}
+	return in, f.firstForeign(ctx, m)
+}
+
+// firstForeign says what the replica holds in the place of the first local
+// commit that it does not.
+func (f *followed) firstForeign(ctx context.Context, m *quarantine.Manifest) error {
+	files, err := f.remote.replica.Inventory(ctx)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if file.Min <= m.First && m.First <= file.Max {
+			m.Foreign = quarantine.Object{Key: f.remote.replica.Key(file), Size: file.Size}
+			break
+		}
+	}
+	if at, err := f.remote.replica.PosAt(ctx, m.First); err == nil { // merged away: it cannot be told
+		m.Chain.At = quarantine.Position{TXID: at.Pos.TXID, Checksum: at.Pos.PostApplyChecksum}
+	}
+	return nil
+}
+
+// uploadAside keeps what was set aside on the bucket too, beside the replica:
+// the disk of this node may not last.
+func (f *followed) uploadAside(ctx context.Context, e quarantine.Entry) error {
+	place := f.remote.place
+	if place.dir != "" {
+		place.dir = filepath.Join(place.dir+".quarantine", f.node.identity.Name)
+	} else {
+		place.s3.Prefix = path.Join(place.s3.Prefix+".quarantine", f.node.identity.Name)
+	}
+	r, err := f.node.buckets.remote(ctx, place, f.log)
+	if err != nil {
+		return err
+	}
+	return quarantine.Upload(ctx, r.bucket, "", e)
+}
+
+// outranked is a replica that a later term has written.
+func (f *followed) outranked(ctx context.Context, generation uint64) error {
+	there, err := f.remote.replica.Generation(ctx)
+	if err != nil {
+		return err
+	}
+	if there > generation {
+		return fmt.Errorf("%w: %s was written in generation %d, this node has %d", errOutranked, f.remote.place, there, generation)
+	}
+	return nil
+}
+
+// lost tells of confirmed transactions that the replica does not hold.
+func (f *followed) lost(tip replica.Tip, head headOf) error {
+	switch {
+	case head.TXID > uint64(tip.Pos.TXID):
+	case head.TXID == uint64(tip.Pos.TXID) && head.Chain != "" && tip.Pos.PostApplyChecksum != 0 && head.Chain != tip.Pos.PostApplyChecksum.String():
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s ends at TXID %d, but TXID %d (%s) was confirmed; put the files back, or accept the loss with tidemark promote -accept-loss",
+		errObjectsLost, f.remote.place, uint64(tip.Pos.TXID), head.TXID, head.Chain)
+}

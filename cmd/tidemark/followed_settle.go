@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/ltx"
+	"github.com/tidemark-io/tidemark/replica"
+	"github.com/tidemark-io/tidemark/replica/apply"
+)
+
+// lockPatience is how long a local writer may delay the fence before its
+// database.
+const lockPatience = 5 * time.Second
+
+// settle finds out how the database stands to its replica and opens the copy
+// that follows it. What the replica will never hold is set aside first.
+func (f *followed) settle(ctx context.Context) error {
+	if f.standing() == following {
+		return nil
+	}
+	if err := f.let(); err != nil {
+		return err
+	}
+	err := f.open(ctx)
+	if err != nil {
+		err = errors.Join(err, f.let())
+	}
+	return err
+}
+
+func (f *followed) open(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Dir(f.cfg.Path), 0o755); err != nil {
+		return err
+	}
+	if err := f.unfence(); err != nil {
+		return err
+	}
+	there := hasContent(f.cfg.Path) || hasContent(f.cfg.Path+"-wal")
+	var tail capture.Tail
+	if there && !isCopy(f.cfg.Path) {
+		var err error
+		if tail, err = capture.CutTail(ctx, f.cfg.Path, capture.Options{Log: f.log}); err != nil {
+			return err
+		}
+	}
+	lock, err := capture.LockState(f.cfg.Path)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.lock, f.tail = lock, tail
+	f.mu.Unlock()
+	switch {
+	case !there:
+		return f.seed(ctx)
+	case tail.Known:
+		return f.relate(ctx, tail)
+	}
+	return f.follow(ctx)
+}
+
+// seed restores the database of a node that has none.
+func (f *followed) seed(ctx context.Context) error {
+	begin := time.Now()
+	if err := removeEmpty(f.cfg.Path); err != nil {
+		return err
+	}
+	result, err := replica.Seed(ctx, f.remote.replica, capture.StateDir(f.cfg.Path), restoreOptions(f.cfg.Path))
+	if err = f.remote.place.doubt(err); errors.Is(err, replica.ErrNoBackup) {
+		f.setStanding(absent)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", f.cfg.Path, err)
+	}
+	f.log.Info("restored", "txid", uint64(result.Pos.TXID), "after", time.Since(begin).Round(time.Millisecond))
+	return f.follow(ctx)
+}
+
+// removeEmpty removes a file that holds nothing, such as SQLite leaves behind.
+func removeEmpty(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil || info.Size() > 0 || !info.Mode().IsRegular() {
+		return nil
+	}
+	return os.Remove(path)
+}
+
+// relate compares the local history with that of the replica.
+func (f *followed) relate(ctx context.Context, tail capture.Tail) error {
+	history := make([]ltx.Pos, 0, len(tail.Files))
+	for _, file := range tail.Files {
+		history = append(history, file.Pos)
+	}
+	relation, at, err := f.remote.replica.Relate(ctx, tail.Base, history)
+	if err != nil {
+		return err
+	}
+	f.log.Info("local history compared with the replica", "relation", relation.String(),
+		"common", uint64(at), "end", uint64(tail.End.TXID), "waiting", len(tail.Files))
+	switch relation {
+	case replica.Ahead:
+		f.setStanding(ahead)
+		return nil
+	case replica.Equal, replica.Behind:
+		if err := clearSpool(f.cfg.Path); err != nil { // the replica holds what it holds
+			return err
+		}
+		return f.follow(ctx)
+	}
+	return f.diverged(ctx, tail, at)
+}
+
+// diverged sets aside what the replica will never hold and makes the file a
+// copy of the replica; only what either side changed since the transaction
+// common is fetched.
+func (f *followed) diverged(ctx context.Context, tail capture.Tail, common ltx.TXID) error {
+	if err := f.setAside(ctx, tail, common); err != nil {
+		return err
+	}
+	c, err := f.openCopy(ctx)
+	if err != nil {
+		return err
+	}
+	var local []string
+	for _, file := range tail.Files {
+		if file.Pos.TXID > common {
+			local = append(local, file.Path)
+		}
+	}
+	if err := c.Reseed(ctx, common, local...); err != nil {
+		return err
+	}
+	return clearSpool(f.cfg.Path)
+}
+
+// follow opens the file as a copy of the replica.
+func (f *followed) follow(ctx context.Context) error {
+	if tip, err := f.tip(ctx); err != nil || tip.Pos.TXID == 0 {
+		if err == nil {
+			f.setStanding(fresh)
+		}
+		return err
+	}
+	if f.aside {
+		f.aside = false
+		return f.diverged(ctx, capture.Tail{}, 0)
+	}
+	if err := clearSpool(f.cfg.Path); err != nil {
+		return err
+	}
+	_, err := f.openCopy(ctx)
+	return err
+}
+
+// clearSpool removes files that were captured, and are on the replica or set
+// aside.
+func clearSpool(path string) error {
+	files, err := filepath.Glob(filepath.Join(capture.StateDir(path), "spool", "*.ltx"))
+	for _, file := range files {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
+}
+
+func (f *followed) openCopy(ctx context.Context) (*replica.Follower, error) {
+	c, err := apply.Open(ctx, f.cfg.Path, capture.StateDir(f.cfg.Path), apply.Options{Log: f.log})
+	if err != nil {
+		return nil, err
+	}
+	follower := replica.NewFollower(f.remote.replica, c, replica.FollowOptions{
+		Interval: f.node.cfg.HA.FollowInterval, Scratch: f.node.workshop.scratch, Log: f.log, Gate: &f.remote.gate,
+		Foreign: func(_ context.Context, found error) error {
+			select {
+			case f.touched <- struct{}{}:
+			default:
+			}
+			return errAside
+		},
+	})
+	f.mu.Lock()
+	f.copy, f.follower, f.stands = c, follower, following
+	f.mu.Unlock()
+	return follower, f.fence(ctx, c)
+}
+
+func (f *followed) setStanding(s standing) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stands = s
+}

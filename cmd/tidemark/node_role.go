@@ -1,0 +1,60 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/tidemark-io/tidemark/leaser"
+)
+
+// Role is what the node is now.
+func (n *node) Role() RoleReport {
+	s := n.leaser.Status()
+	r := RoleReport{
+		Role: string(s.Role.Shown()), Node: n.identity.Name, Generation: s.Holder.Generation,
+		Degraded: s.Degraded, Primary: s.Holder.Advertise, Since: s.Since.UTC(), Error: s.LastError,
+	}
+	if s.Generation > 0 {
+		r.Generation = s.Generation
+	}
+	if s.Holder.State != leaser.Released {
+		r.Holder, _, _ = strings.Cut(s.Holder.Owner, "/")
+	} else {
+		r.Primary = ""
+	}
+	if s.Role != leaser.Primary {
+		return r
+	}
+	if s.Leaving || s.Remaining <= 0 { // its application is being stopped
+		r.Role = roleFollower
+		return r
+	}
+	r.Remaining = s.Remaining.Milliseconds()
+	return r
+}
+
+// demoted is the role after a term.
+func (n *node) demoted() RoleReport {
+	r := n.Role()
+	if r.Role == rolePrimary {
+		r.Role, r.Remaining = roleFollower, 0
+	}
+	return r
+}
+
+// publish tells everybody the role who wants to know.
+func (n *node) publish() {
+	r := n.Role()
+	if n.ending() {
+		r = n.demoted()
+	}
+	if err := n.file.Write(r); err != nil {
+		n.log.Error("the role is not told", "error", err)
+	}
+	n.mu.Lock()
+	changed := n.told != "" && n.told != r.Role
+	n.told = r.Role
+	n.mu.Unlock()
+	if changed && n.cfg.HA.ExecRole == execAny {
+		n.app.tell()
+	}
+}

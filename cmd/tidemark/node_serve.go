@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/tidemark-io/tidemark/internal/web"
+)
+
+// serve answers where the node is asked, until ctx ends.
+func (n *node) serve(ctx context.Context, l listeners) error {
+	if l.web != nil {
+		n.buckets.metrics.registry.MustRegister(newReportCollector(n.Report, n.buckets.metrics.label), newRoleCollector(n.Role))
+	}
+	views := web.Views{
+		Problems: func() []web.Problem { return n.Report().problems() },
+		Status:   func() any { return n.Report() },
+		Metrics:  n.buckets.metrics.registry,
+	}
+	return l.serve(ctx, n.Handler(), primaryHandler(web.Handler(views), n.Role), n.log)
+}
+
+// Handler answers GET /status, and orders: those about a database go to the
+// sidecar of the term.
+func (n *node) Handler() http.Handler {
+	mux := http.NewServeMux()
+	n.orders(mux)
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { web.WriteJSON(w, n.Report()) })
+	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
+		n.mu.Lock()
+		t := n.term
+		n.mu.Unlock()
+		if t != nil {
+			t.sidecar.Handler().ServeHTTP(w, r)
+			return
+		}
+		role := n.Role()
+		text := fmt.Sprintf("node %s is no primary (%s); ask the primary", role.Node, role.Role)
+		if role.Holder != "" {
+			text += fmt.Sprintf(", node %s %s", role.Holder, role.Primary)
+		}
+		if err := json.NewEncoder(w).Encode(answer{Error: text}); err != nil {
+			n.log.Debug("the answer to an order was not read", "error", err)
+		}
+	})
+	return mux
+}

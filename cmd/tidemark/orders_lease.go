@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tidemark-io/tidemark/leaser"
+)
+
+// moved is the outcome of an order about the lease.
+type moved struct {
+	Role RoleReport `json:"role"`           // after it
+	Code int        `json:"code,omitempty"` // exit code of who asked; 0: done
+	Err  string     `json:"error,omitempty"`
+}
+
+// orders answers what moves the lease; it belongs behind the socket alone.
+func (n *node) orders(mux *http.ServeMux) {
+	for name, do := range map[string]func(context.Context, *http.Request) error{
+		"promote": func(ctx context.Context, _ *http.Request) error { return n.leaser.Promote(ctx) },
+		"step-down": func(ctx context.Context, r *http.Request) error {
+			return n.leaser.StepDown(ctx, r.URL.Query().Get("to"))
+		},
+	} {
+		mux.HandleFunc("POST /"+name, func(w http.ResponseWriter, r *http.Request) {
+			timeout, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+			if err != nil || timeout <= 0 || timeout > longestMove {
+				http.Error(w, "timeout: use more than 0s, "+longestMove.String()+" at most", http.StatusBadRequest)
+				return
+			}
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // it may take long
+			ctx, cancel := context.WithTimeoutCause(r.Context(), timeout, errors.New("not done within "+timeout.String()))
+			defer cancel()
+			m := moved{}
+			if err := do(ctx, r); err != nil {
+				m.Err, m.Code = err.Error(), leaseCode(err)
+			}
+			m.Role = n.Role()
+			if err := json.NewEncoder(w).Encode(m); err != nil {
+				n.log.Debug("the answer to an order was not read", "error", err)
+			}
+		})
+	}
+}
+
+// leaseCode is the exit code for an error about the lease.
+func leaseCode(err error) int {
+	if errors.Is(err, leaser.ErrLost) || errors.Is(err, leaser.ErrNotPrimary) {
+		return exitFenced
+	}
+	return exitCode(err)
+}
