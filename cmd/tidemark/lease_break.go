@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"os/user"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -34,9 +32,7 @@ func leaseBreakCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
-			return breakLease(ctx, c, place)
+			return breakLease(c.Context, c, place) // a signal ends it also while it asks
 		},
 	}
 }
