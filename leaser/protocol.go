@@ -162,6 +162,7 @@ func (p *protocol) wrote(now Reading, a attempt, etag string, err error) {
 	case err == nil && current:
 		p.kept(now, a, etag)
 	case errors.Is(err, storage.ErrPrecondition):
+		p.remember(a) // what is between may have sent it twice
 		p.failed(now)
 		p.pace.owed, p.pace.lookAt = must, now.Boot
 	case errors.Is(err, storage.ErrSkewed):
