@@ -18,7 +18,9 @@ import (
 // below that. Of files that overlap, those that reach furthest are taken.
 //
 // A snapshot is due when the bucket of the newest one is over and there are
-// pages newer than it.
+// pages newer than it, but not while a claim is the newest file: beside a
+// snapshot it looks like that of a base, which leads nowhere, and whoever goes
+// on by increments would have to read the snapshot.
 func Due(files []ltx.FileInfo, c Config, confirmed ltx.TXID, now time.Time) ([]Job, []Hole) {
 	s := look(files, c, confirmed, now)
 	return s.jobs, s.holes
@@ -64,14 +66,19 @@ func (s *survey) snapshot() {
 			}
 		}
 	}
-	changed := false
 	if newest > 0 {
 		s.snapshotDue = bucketEnd(made, s.config.Snapshots)
 	}
+	changed, claimed := false, ltx.TXID(0)
+	highest := newest
 	for _, f := range s.files {
 		changed = changed || f.Max > newest && !isClaim(f)
+		highest = max(highest, f.Max)
+		if isClaim(f) {
+			claimed = max(claimed, f.Max)
+		}
 	}
-	if !changed {
+	if !changed || claimed > newest && claimed == highest {
 		return
 	}
 	if s.now.Before(s.snapshotDue) {

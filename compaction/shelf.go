@@ -13,8 +13,10 @@ import (
 	"github.com/tidemark-io/tidemark/replica"
 )
 
-// trays is how many files a Shelf has its copies in.
-const trays = 8
+const (
+	trays    = 8       // files that a Shelf has its copies in
+	fullTray = 4 << 10 // copies in one, however small: each costs memory
+)
 
 // Shelf keeps copies of the files that this process stored last, of all
 // replicas: what is merged soon need not be fetched, and what is lost on the
@@ -100,7 +102,7 @@ func (s *Shelf) put(name shelved, size int64, content io.Reader) error {
 
 // room returns the tray that has room for a copy.
 func (s *Shelf) room(size int64) (*tray, error) {
-	if n := len(s.trays); n > 0 && s.trays[n-1].file.Size()+size <= s.tray {
+	if n := len(s.trays); n > 0 && s.trays[n-1].file.Size()+size <= s.tray && len(s.trays[n-1].copies) < fullTray {
 		return s.trays[n-1], nil
 	}
 	if len(s.trays) == trays {

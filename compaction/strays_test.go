@@ -90,6 +90,26 @@ func TestWhatAWriterThatWasShutOutStoresLateIsDeletedWithProofOnly(t *testing.T)
 	}
 }
 
+func TestNoSnapshotIsMadeAtTheClaimOfAWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorking(t, nil)
+		w.commits(20)
+		w.Uploaded(w.claim(3)) // TXID 21
+		w.restart()
+		w.run(func() {
+			<-time.After(time.Hour)
+			if got := names(w.list(9)); got != "9:1-1" {
+				t.Errorf("snapshots are %s", got)
+			}
+			w.commits(1)
+			if got := names(w.list(9)); got != "9:1-1 9:1-22" {
+				t.Errorf("snapshots are %s", got)
+			}
+		})
+		w.restored(0)
+	})
+}
+
 func TestAStrayBesideItsNeighborsIsToldByChecksums(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorking(t, func(o *compaction.Options) { noSnapshots(o); o.Config.Retention.Level0 = time.Minute })

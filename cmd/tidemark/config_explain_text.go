@@ -45,7 +45,7 @@ PUT     one for each upload (above part-size one for each part, and two). One up
         fit; with 0s it is one for each commit, and no more than fit if each takes %s.
         Then one for each merged file, at most one an interval of each of the levels, and one for
         each snapshot. Fewer or longer levels and a longer sync-interval cost less.
-GET     one for each file that is merged, and up to %d each verify-interval.
+GET     one for each file that is merged and has no copy here, and up to %d each verify-interval.
 LIST    one for each 1,000 objects of the replica before files are deleted, every quarter of
         l0-retention while there is something to delete.
 DELETE  one for each 1,000 files; none with retention: external.
