@@ -17,9 +17,11 @@ import (
 )
 
 const (
-	followFiles  = 64       // applied together
-	followBytes  = 32 << 20 // the same, but for a single file
+	followFiles  = 256      // applied together
+	followPages  = 8 << 20  // bytes that a page of each of them may take
+	followBytes  = 32 << 20 // bytes of them, but for a single file
 	followMemory = 64 << 10 // up to that size a file stays in memory
+	followMerged = 4 << 20  // the same for some that are merged
 )
 
 // fetched is a file that was downloaded and verified.
@@ -59,9 +61,10 @@ func (f *fetched) pages() iter.Seq2[ltx.Page, error] {
 
 // follow applies files that lead on from the position, some at a time.
 func (f *Follower) follow(ctx context.Context, files []ltx.FileInfo) error {
+	most := min(followFiles, followPages/int(max(f.copy.PageSize(), 512)))
 	for len(files) > 0 {
 		n, size := 0, int64(0)
-		for n < min(len(files), followFiles) && (n == 0 || size+files[n].Size <= followBytes) {
+		for n < min(len(files), most) && (n == 0 || size+files[n].Size <= followBytes) {
 			size += files[n].Size
 			n++
 		}
@@ -178,7 +181,7 @@ func (f *Follower) merge(ctx context.Context, all []*fetched, size int64) (_ *fe
 	one := &fetched{}
 	var small bytes.Buffer
 	var out io.Writer = &small
-	if size > int64(followMemory)*followFiles {
+	if size > followMerged {
 		if one.file, err = f.opts.Scratch.Create(); err != nil {
 			return nil, err
 		}

@@ -90,7 +90,7 @@ func TestAChangeThatDoesNotFitChangesNothing(t *testing.T) {
 	broken.Pages = func() iter.Seq2[ltx.Page, error] {
 		calls++
 		return func(yield func(ltx.Page, error) bool) {
-			for p := range good.Pages() {
+			for p, _ := range good.Pages() {
 				if p.Pgno > 5 && calls == 3 {
 					yield(p, errBroken)
 					return
@@ -114,7 +114,7 @@ func TestAChangeThatDoesNotFitChangesNothing(t *testing.T) {
 func dropLast(pages iter.Seq2[ltx.Page, error]) iter.Seq2[ltx.Page, error] {
 	return func(yield func(ltx.Page, error) bool) {
 		var held *ltx.Page
-		for p := range pages {
+		for p, _ := range pages {
 			if held != nil && !yield(*held, nil) {
 				return
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 )
@@ -14,7 +15,7 @@ func (c *Copy) untouched() error {
 	if err := c.renamed(); err != nil {
 		return err
 	}
-	wal, err := leftBeside(c.path, "-wal")
+	wal, err := framesBeside(c.path)
 	if err != nil {
 		return err
 	}
@@ -33,6 +34,26 @@ func (c *Copy) untouched() error {
 		return fmt.Errorf("%w: a writer left a journal", ErrForeign)
 	case raw.shown != now.shown, raw.pages != now.pages:
 		return fmt.Errorf("%w: page 1 or the size is not what it was", ErrForeign)
+	}
+	return nil
+}
+
+// dropWAL removes a WAL without frames, which would make whoever opens the copy
+// next a reader of the WAL. Who had the database open while it was in WAL mode
+// leaves it there: our locks keep SQLite from removing it. Nobody has the copy
+// open.
+func (c *Copy) dropWAL() error {
+	frames, err := framesBeside(c.path)
+	if err != nil {
+		return err
+	}
+	if frames {
+		return fmt.Errorf("%w: it has a WAL", ErrForeign)
+	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.Remove(c.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }

@@ -71,6 +71,19 @@ func leftBeside(path, suffix string) (bool, error) {
 	return err == nil, err
 }
 
+// walHeader is the size of a WAL without frames (SQLite file format, section
+// 4.1).
+const walHeader = 32
+
+// framesBeside tells whether there is a WAL with frames beside the database.
+func framesBeside(path string) (bool, error) {
+	info, err := os.Lstat(path + "-wal")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Size() > walHeader, err
+}
+
 // hotJournal tells whether there is a rollback journal that SQLite would play
 // back. It does not look for locks.
 func hotJournal(path string) (bool, error) {

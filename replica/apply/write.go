@@ -78,7 +78,10 @@ func (c *Copy) commit(ctx context.Context, w *work) (err error) {
 	if err := c.prepare(ctx, j, w); err != nil {
 		return errors.Join(err, j.remove())
 	}
-	if err := c.exclude(ctx); err != nil {
+	if err = c.exclude(ctx); err == nil {
+		err = c.dropWAL()
+	}
+	if err != nil {
 		return errors.Join(err, j.remove())
 	}
 	if err = c.write(w); err == nil {
