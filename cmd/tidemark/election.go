@@ -69,6 +69,7 @@ func (t *term) serve(ctx context.Context) error {
 	var workers errgroup.Group
 	workers.Go(func() error { return t.sidecar.Run(life) })
 	workers.Go(func() error { t.sidecar.tend(life); return nil })
+	t.ready(ctx)
 	n.publish()
 	appErr := t.application(ctx)
 	n.publish() // not the primary any more, for who looks
@@ -82,6 +83,24 @@ func (t *term) serve(ctx context.Context) error {
 		err = errors.Join(err, cause)
 	}
 	return err
+}
+
+// ready returns once each database may be written to, or has failed to get there:
+// before, nobody is told that this node is the primary.
+func (t *term) ready(ctx context.Context) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for _, d := range t.sidecar.databases {
+		for !d.tried() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-d.opened:
+			case <-tick.C:
+			}
+		}
+	}
+	t.open.Store(true)
 }
 
 // finish brings the last commits to the replica, unless the lease is lost. What

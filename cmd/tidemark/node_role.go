@@ -24,12 +24,19 @@ func (n *node) Role() RoleReport {
 	if s.Role != leaser.Primary {
 		return r
 	}
-	if s.Leaving || s.Remaining <= 0 { // its application is being stopped
+	if s.Leaving || s.Remaining <= 0 || !n.open() { // its application is being stopped, or may not write yet
 		r.Role = roleFollower
 		return r
 	}
 	r.Remaining = s.Remaining.Milliseconds()
 	return r
+}
+
+// open tells whether applications may write, as far as the databases go.
+func (n *node) open() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.term != nil && n.term.open.Load()
 }
 
 // demoted is the role after a term.

@@ -20,7 +20,7 @@ type moved struct {
 // orders answers what moves the lease; it belongs behind the socket alone.
 func (n *node) orders(mux *http.ServeMux) {
 	for name, do := range map[string]func(context.Context, *http.Request) error{
-		"promote": func(ctx context.Context, _ *http.Request) error { return n.leaser.Promote(ctx) },
+		"promote": n.promote,
 		"step-down": func(ctx context.Context, r *http.Request) error {
 			return n.leaser.StepDown(ctx, r.URL.Query().Get("to"))
 		},
@@ -44,6 +44,27 @@ func (n *node) orders(mux *http.ServeMux) {
 			}
 		})
 	}
+}
+
+// promote returns once the node is the primary and its databases are open.
+func (n *node) promote(ctx context.Context, r *http.Request) error {
+	if r.URL.Query().Get("accept-loss") != "" {
+		n.log.Warn("databases are served although files of their replicas are missing, because somebody said so")
+		n.acceptLoss.Store(true)
+	}
+	if err := n.leaser.Promote(ctx); err != nil {
+		return err
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for n.Role().Role != rolePrimary {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+	return nil
 }
 
 // leaseCode is the exit code for an error about the lease.

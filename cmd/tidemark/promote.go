@@ -32,9 +32,15 @@ func promoteCommand() *cli.Command {
 		Name: "promote", Usage: "make the node of a running sidecar the primary", ArgsUsage: "[DB]",
 		Description: "Asks the primary, through the bucket, to hand over, or takes over when it is gone, and waits until this\n" +
 			"node is the primary. It works on a follower; on the primary it does nothing.",
-		Flags: moveFlags(),
+		Flags: moveFlags(&cli.BoolFlag{
+			Name: "accept-loss", Usage: "serve databases also where files that were confirmed are missing from the bucket",
+		}),
 		Action: func(c *cli.Context) error {
-			return move(c, "promote", url.Values{}, "%s is the primary now, generation %d\n")
+			query := url.Values{}
+			if c.Bool("accept-loss") {
+				query.Set("accept-loss", "1")
+			}
+			return move(c, "promote", query, "%s is the primary now, generation %d\n")
 		},
 	}
 }

@@ -60,6 +60,13 @@ func (d *replicated) condition(active bool) (condition, error) {
 	return quiet, nil
 }
 
+// tried tells whether the database was opened, or an attempt to do so failed.
+func (d *replicated) tried() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.parts != nil || d.err != nil
+}
+
 // idleFor is how long nothing was captured and all has been on the replica; 0
 // if it is not.
 func (d *replicated) idleFor() time.Duration {

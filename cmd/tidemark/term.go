@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,6 +24,7 @@ type term struct {
 	id      uint64 // node number in the headers of its files
 	buckets *buckets
 	sidecar *sidecar
+	open    atomic.Bool // applications may write
 
 	mu      sync.Mutex
 	remotes map[*followed]*remote
