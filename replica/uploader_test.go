@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -230,5 +231,26 @@ func TestUploaderStopsWhenFenced(t *testing.T) {
 	}
 	if q.uploaded() != 0 {
 		t.Error("the fenced file was dropped")
+	}
+}
+
+func TestWhatIsStoredIsShownWhileTheSourceHasIt(t *testing.T) {
+	h, q := newHistory(t, 512), newQueue()
+	var stored []ltx.TXID
+	options := fast
+	options.Stored = func(p replica.Pending, f ltx.FileInfo) {
+		content, err := os.ReadFile(p.Path)
+		if err != nil || int64(len(content)) != f.Size || f.ModTime.IsZero() || q.uploaded() != len(stored) {
+			t.Errorf("got %v, %v: %d bytes are here, %d were done before", f, err, len(content), q.uploaded())
+		}
+		stored = append(stored, f.Max)
+	}
+	h.bucket.Inject(storagetest.Fault{Op: storagetest.Put, Effect: storagetest.LoseReply, Times: 2})
+	dir := t.TempDir()
+	for range 3 {
+		q.add(h.capture(dir))
+	}
+	if err := replica.NewUploader(h.Replica, q, options).Flush(t.Context()); err != nil || len(stored) != 3 {
+		t.Errorf("%v were shown, %v", stored, err)
 	}
 }

@@ -101,6 +101,7 @@ func (d *diary) comesBack(t *testing.T, p rig.Place, path string) {
 		t.Fatalf("sync exited with %d: %s", e.Code, e.Output)
 	}
 	now := time.Now()
+	d.note(t) // the writer may go on
 	for back := time.Duration(0); back <= 15*time.Second; back += 5 * time.Second {
 		at := now.Add(-back)
 		link := testdb.ChainPrefix(t, rig.Restore(t, p, "-timestamp", at.UTC().Format(time.RFC3339Nano)), path)
