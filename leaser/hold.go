@@ -117,16 +117,15 @@ func (p *protocol) draftHolding(a *attempt, heads map[string]Head) {
 	}
 }
 
-// setHeads puts the head of the only database where it has always been.
+// setHeads puts the head of an only database, which has no name, where it has
+// always been.
 func (r *Record) setHeads(heads map[string]Head) {
 	if len(heads) == 0 {
 		return // what is there is still true
 	}
 	r.Head, r.Heads = nil, heads
-	if len(heads) == 1 {
-		for _, only := range heads {
-			r.Head, r.Heads = &only, nil
-		}
+	if only, ok := heads[""]; ok && len(heads) == 1 {
+		r.Head, r.Heads = &only, nil
 	}
 }
 

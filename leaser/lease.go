@@ -92,7 +92,8 @@ func (t *Lease) Confirm(ctx context.Context) error {
 }
 
 // Heads sets what is asked at each write of the lock for the confirmed end of
-// each database. It must not block. Until it tells something, the lock keeps
+// each database; that of an only database has no name. It must not block, and
+// is called from another goroutine. Until it tells something, the lock keeps
 // the heads of the holder before.
 func (t *Lease) Heads(confirmed func() map[string]Head) {
 	t.l.mu.Lock()
@@ -104,10 +105,8 @@ func (t *Lease) Heads(confirmed func() map[string]Head) {
 // over the heads. When it returns nil, the application may be let write. It
 // wraps ErrLost.
 func (t *Lease) Serving(ctx context.Context) error {
-	if heads := t.l.heads(); len(heads) == 1 {
-		for _, head := range heads {
-			t.l.fence(t, head.TXID)
-		}
+	if only, ok := t.l.heads()[""]; ok {
+		t.l.fence(t, only.TXID)
 	}
 	if err := t.Confirm(ctx); err != nil {
 		return err
