@@ -16,7 +16,10 @@ import (
 	"github.com/tidemark-io/tidemark/internal/testdb"
 )
 
-func TestMain(m *testing.M) { rig.Main(m) }
+func TestMain(m *testing.M) {
+	runApplication()
+	rig.Main(m)
+}
 
 // everywhere runs a test in parallel on a directory bucket and on S3.
 func everywhere(t *testing.T, test func(t *testing.T, p rig.Place)) {
