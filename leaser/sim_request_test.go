@@ -76,6 +76,9 @@ func (n *simNode) arrive() {
 		return
 	}
 	o.etag, o.err = n.w.land(o.attempt)
+	if n.w.chance(n.w.weather.twice) { // what is between repeats it
+		o.etag, o.err = n.w.land(o.attempt)
+	}
 	n.log("lands")
 }
 

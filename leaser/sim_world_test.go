@@ -131,7 +131,7 @@ func (w *world) forecast() weather {
 	}
 	f := weather{
 		latency: time.Duration(20+w.rng.IntN(800)) * time.Millisecond,
-		lose:    some(300), drop: some(200), late: some(300),
+		lose:    some(300), drop: some(200), late: some(300), twice: some(100),
 		freeze: some(60), crash: some(25), stepDown: some(40), jump: some(20), ask: some(10),
 		impatient: 100 + some(400), stall: some(500), compact: 200 + some(500), erase: 100 + some(800),
 		credit: w.rng.IntN(2) == 0, verify: w.rng.IntN(2) == 0,
