@@ -139,7 +139,7 @@ func (b *Bucket) beyond(ctx context.Context, full, key string, part storage.Rang
 // or the service is missing, so it proves nothing beyond the next request.
 func (b *Bucket) head(ctx context.Context, full string) (storage.Object, error) {
 	var out *sdk.HeadObjectOutput
-	err := b.try(ctx, func() (err error) {
+	err := b.brief(ctx, func() (err error) {
 		out, err = b.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &b.config.Bucket, Key: &full})
 		if replyOf(err).status == http.StatusNotFound {
 			return storage.ErrNotFound

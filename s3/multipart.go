@@ -33,7 +33,7 @@ type upload struct {
 // what even that leaves behind, CleanUploads finds later.
 func (b *Bucket) putParts(ctx context.Context, full string, src *source, cond storage.Condition) (_ storage.Object, err error) {
 	u := &upload{b: b, full: full}
-	err = b.try(ctx, func() error {
+	err = b.brief(ctx, func() error {
 		out, err := b.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: &b.config.Bucket, Key: &full})
 		if err == nil {
 			u.id = out.UploadId

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -167,8 +168,20 @@ func TestEndOfAnUploadWhoseReplyIsLostIsUnclear(t *testing.T) {
 	p := testbucket.NewProxy(t, gateway.Endpoint())
 	b := open(t, p.URL("p")+"&part-size=5MiB")
 	content := numbered(6 << 20)
-	p.StormNext(1, http.StatusNotFound, "NoSuchUpload", testbucket.Complete)
-	p.LoseReplies(1, testbucket.Complete) // the newest fault strikes first
+	var asked atomic.Int32
+	p.Inject(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case testbucket.KindOf(r) != testbucket.Complete:
+				next.ServeHTTP(w, r)
+			case asked.Add(1) == 1:
+				next.ServeHTTP(httptest.NewRecorder(), r)
+				panic(http.ErrAbortHandler)
+			default:
+				status(http.StatusNotFound, "<Error><Code>NoSuchUpload</Code></Error>")(w, r)
+			}
+		})
+	})
 	_, err := b.Put(t.Context(), "a", bytes.NewReader(content), storage.Condition{Absent: true})
 	if err == nil || errors.Is(err, storage.ErrPrecondition) || errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("got %v: the object is this request's own", err)

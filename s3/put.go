@@ -82,7 +82,7 @@ func (b *Bucket) putWhole(ctx context.Context, full string, src *source, cond st
 	in := &sdk.PutObjectInput{Bucket: &b.config.Bucket, Key: &full, ContentLength: &src.size}
 	in.IfNoneMatch, in.IfMatch = conditions(cond)
 	var out *sdk.PutObjectOutput
-	err := b.try(ctx, func() (err error) {
+	err := b.brief(ctx, func() (err error) {
 		in.Body = src.section(0, src.size)
 		out, err = b.client.PutObject(ctx, in)
 		return errOf(err, src)

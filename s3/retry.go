@@ -21,8 +21,8 @@ const (
 // Retry says how long a request that fails for the moment is repeated. The
 // zero value is the default, 8 s; all else is for callers that repeat themselves.
 type Retry struct {
-	Attempts int           // at most; 1: nothing is ever sent twice; 0: For decides
-	For      time.Duration // after the first failure; at least four attempts are made
+	Attempts int           // at most; 1: nothing is ever sent twice; 0: four at least
+	For      time.Duration // after the first failure; writes of whole objects: four attempts only
 }
 
 // effort is how long one request is repeated.
@@ -32,10 +32,16 @@ type effort struct {
 	away     time.Duration // while no connection can be made
 }
 
-// try repeats a request until it has failed for some seconds, with waits in
-// between that grow and differ; without a service it gives up early. There is
-// no budget over all requests that an outage could use up. The error is
-// translated.
+// brief repeats a request a few times, with waits in between that grow and
+// differ. It is for writes, which callers repeat for ever and want to know of
+// an outage meanwhile. There is no budget over all requests that an outage
+// could use up. The error is translated.
+func (b *Bucket) brief(ctx context.Context, request func() error) error {
+	return b.repeat(ctx, effort{attempts: b.config.Retry.Attempts}, request)
+}
+
+// try is brief that goes on until the request has failed for some seconds;
+// without a service it gives up early.
 func (b *Bucket) try(ctx context.Context, request func() error) error {
 	r := b.config.Retry
 	return b.repeat(ctx, effort{attempts: r.Attempts, busy: cmp.Or(r.For, endurance)}, request)

@@ -96,7 +96,11 @@ func TestStormsOfSomeSecondsPass(t *testing.T) {
 		408: "", 409: "OperationAborted", 504: "", 400: "RequestTimeout", 200: "InternalError"} {
 		for _, c := range calls() {
 			b, p := furnished(t, gateway, fmt.Sprint(code, "/", c.kind), "", s3.Retry{For: time.Minute})
-			p.StormNext(6, code, name, c.kind)
+			strikes := 6
+			if c.kind == testbucket.Put || c.kind == testbucket.Begin {
+				strikes = 3 // who writes hears of a longer storm
+			}
+			p.StormNext(strikes, code, name, c.kind)
 			group.Go(func() error {
 				if err := c.do(t.Context(), b); err != nil {
 					return fmt.Errorf("%s under a storm of %d %s: %w", c.kind, code, name, err)
