@@ -20,7 +20,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		HideVersion:     true,
 		Commands: []*cli.Command{
 			replicateCommand(), restoreCommand(), ltxCommand(), verifyCommand(), statusCommand(),
-			syncCommand(), promoteCommand(), stepDownCommand(), snapshotCommand(), compactCommand(), configCommand(), quarantineCommand(), leaseCommand(),
+			syncCommand(), promoteCommand(), stepDownCommand(), snapshotCommand(), compactCommand(), configCommand(), quarantineCommand(), leaseCommand(), doctorCommand(),
 			demoCommand(), versionCommand(), demoWriterCommand(),
 		},
 		OnUsageError:   usageMistake,
