@@ -18,10 +18,17 @@ import (
 // beyond is when a lease that is not renewed has surely been taken.
 const beyond = nodesTTL*11/10 + 3*time.Second
 
-// mishaps are what happens to a node, or to all of them.
-func mishaps() map[string]func(t *testing.T, c *nodes, d *node, rnd *rand.Rand) {
-	some := func(rnd *rand.Rand, most time.Duration) time.Duration { return time.Duration(rnd.Int64N(int64(most))) }
-	return map[string]func(*testing.T, *nodes, *node, *rand.Rand){
+// mishap happens to a node, or to all of them.
+type mishap func(t *testing.T, c *nodes, d *node, rnd *rand.Rand)
+
+// some is a time below most.
+func some(rnd *rand.Rand, most time.Duration) time.Duration {
+	return time.Duration(rnd.Int64N(int64(most)))
+}
+
+// deaths are what happens to processes.
+func deaths() map[string]mishap {
+	return map[string]mishap{
 		"kill -9": func(t *testing.T, _ *nodes, d *node, rnd *rand.Rand) {
 			d.kill(t)
 			rig.Pause(t, some(rnd, beyond))
@@ -36,6 +43,29 @@ func mishaps() map[string]func(t *testing.T, c *nodes, d *node, rnd *rand.Rand) 
 			rig.Pause(t, some(rnd, nodesTTL))
 			d.process.Signal(t, syscall.SIGCONT)
 		},
+		"restart": func(t *testing.T, _ *nodes, d *node, rnd *rand.Rand) {
+			d.leave(t)
+			rig.Pause(t, some(rnd, time.Second))
+		},
+		"all killed at once": func(t *testing.T, c *nodes, _ *node, rnd *rand.Rand) {
+			for _, d := range c.all {
+				d.kill(t)
+			}
+			rig.Pause(t, some(rnd, 2*time.Second))
+		},
+		"rolling restart": func(t *testing.T, c *nodes, _ *node, _ *rand.Rand) {
+			for _, d := range c.all {
+				d.leave(t)
+				d.up(t)
+				c.primary(t)
+			}
+		},
+	}
+}
+
+// faults are what happens between a node and the bucket.
+func faults() map[string]mishap {
+	return map[string]mishap{
 		"lease out of reach": func(t *testing.T, _ *nodes, d *node, _ *rand.Rand) {
 			d.drop(lock)
 			rig.Pause(t, beyond)
@@ -64,23 +94,6 @@ func mishaps() map[string]func(t *testing.T, c *nodes, d *node, rnd *rand.Rand) 
 			d.proxy.StormNext(1+rnd.IntN(6), 412, "PreconditionFailed", testbucket.Put)
 			rig.Pause(t, some(rnd, nodesTTL))
 		},
-		"restart": func(t *testing.T, _ *nodes, d *node, rnd *rand.Rand) {
-			d.leave(t)
-			rig.Pause(t, some(rnd, time.Second))
-		},
-		"all killed at once": func(t *testing.T, c *nodes, _ *node, rnd *rand.Rand) {
-			for _, d := range c.all {
-				d.kill(t)
-			}
-			rig.Pause(t, some(rnd, 2*time.Second))
-		},
-		"rolling restart": func(t *testing.T, c *nodes, _ *node, _ *rand.Rand) {
-			for _, d := range c.all {
-				d.leave(t)
-				d.up(t)
-				c.primary(t)
-			}
-		},
 	}
 }
 
@@ -100,7 +113,8 @@ func TestChaosOfNodes(t *testing.T) {
 	for _, d := range c.all {
 		d.up(t)
 	}
-	can := mishaps()
+	can := deaths()
+	maps.Copy(can, faults())
 	names := slices.Sorted(maps.Keys(can))
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
 		c.primary(t).commits(t)
