@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,12 +16,12 @@ import (
 // witness is asked for confirmation, and may refuse it.
 type witness struct {
 	*working
-	calls  int
+	calls  atomic.Int32
 	refuse error
 }
 
 func (c *witness) confirm(context.Context) error {
-	c.calls++
+	c.calls.Add(1)
 	return c.refuse
 }
 
@@ -43,8 +44,8 @@ func TestNothingIsStoredOrDeletedWithoutConfirmation(t *testing.T) {
 		c.write(1)
 		before := c.changes()
 		c.run(func() { c.commits(200) })
-		if n := c.changes() - before; n != 0 || c.calls < 3 {
-			t.Errorf("%d changes after %d calls that refused", n, c.calls)
+		if n := c.changes() - before; n != 0 || c.calls.Load() < 3 {
+			t.Errorf("%d changes after %d calls that refused", n, c.calls.Load())
 		}
 		if !strings.Contains(c.log.String(), "the lease is lost") {
 			t.Errorf("logged %s", c.log.String())
@@ -81,10 +82,10 @@ func TestAnIdleReplicaNeedsNoConfirmation(t *testing.T) {
 		c.run(func() {
 			c.commits(30)
 			<-time.After(time.Hour)
-			calls := c.calls
+			calls := c.calls.Load()
 			<-time.After(100 * time.Hour)
-			if c.calls != calls || calls == 0 {
-				t.Errorf("confirmed %d times while idle, %d before", c.calls-calls, calls)
+			if c.calls.Load() != calls || calls == 0 {
+				t.Errorf("confirmed %d times while idle, %d before", c.calls.Load()-calls, calls)
 			}
 		})
 		c.restored(0)
