@@ -38,7 +38,7 @@ const (
 // weather is how bad one schedule is. Each has its own.
 type weather struct {
 	latency                                  time.Duration
-	lose, drop, late                         int // of 1000 requests: reply lost, request lost, request lands late
+	lose, drop, late, twice                  int // of 1000 requests: reply lost, request lost, lands late, sent twice
 	freeze, crash, stepDown, jump, ask       int // of 1000 rounds of a node
 	impatient, stall, dawdle, compact, erase int // of 1000
 	credit, verify                           bool
