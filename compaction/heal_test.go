@@ -51,6 +51,27 @@ func TestADamagedNewestSnapshotIsReplacedThoughNothingChanged(t *testing.T) {
 	}
 }
 
+func TestAnOrderReplacesANewestSnapshotThatIsDamaged(t *testing.T) {
+	w := newWorking(t, nil)
+	w.write(5)
+	f, err := w.Worker.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.damage(f)
+	again, err := w.Worker.Snapshot(t.Context())
+	if err != nil || again.Max != 5 || again == f {
+		t.Errorf("got %v, %v", again, err)
+	}
+	if got := names(w.list(8, 9)); got != "8:1-5 9:1-1" {
+		t.Errorf("snapshots are %s", got)
+	}
+	w.restored(0)
+	if last, err := w.Worker.Snapshot(t.Context()); err != nil || last != again {
+		t.Errorf("got %v, %v", last, err)
+	}
+}
+
 func TestADamagedSnapshotStaysUntilAnotherStandsInForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorking(t, nil)

@@ -64,13 +64,10 @@ func (w *Worker) prove(ctx context.Context, after Cursor, limit Slice) (Proof, e
 		if p.Files > 0 && (p.Files >= limit.Files || p.Bytes+f.Size > limit.Bytes) {
 			return p, nil
 		}
-		err := w.merger.proveFile(ctx, f)
-		if isBad(err) {
-			err = w.merger.proveFile(ctx, f) // once more, from the bucket
-		}
+		damage, err := w.merger.damage(ctx, f)
 		switch {
-		case isBad(err):
-			p.Damaged = append(p.Damaged, SourceError{f, w.merger.replica.Key(f), err})
+		case damage != nil:
+			p.Damaged = append(p.Damaged, SourceError{f, w.merger.replica.Key(f), damage})
 		case errors.Is(err, storage.ErrNotFound):
 			w.inventory.forget() // it was merged away or is missing, which merging finds out
 		case err != nil:
@@ -96,6 +93,17 @@ func behind(files []ltx.FileInfo, after Cursor) []ltx.FileInfo {
 		i++
 	}
 	return files[i:]
+}
+
+// damage returns what is wrong with a file, if it is so twice.
+func (m *Merger) damage(ctx context.Context, f ltx.FileInfo) (found, err error) {
+	if err = m.proveFile(ctx, f); isBad(err) {
+		err = m.proveFile(ctx, f)
+	}
+	if isBad(err) {
+		return err, nil
+	}
+	return nil, err
 }
 
 // proveFile reads a file whole. An answer that breaks off says nothing about it.

@@ -33,7 +33,8 @@ func (w *Worker) snapshot(ctx context.Context) error {
 }
 
 // Snapshot makes one now and returns its file. If nothing is newer than the
-// newest snapshot, it is that one.
+// newest snapshot, it is that one, which is read whole: if it is damaged, it is
+// replaced.
 func (w *Worker) Snapshot(ctx context.Context) (ltx.FileInfo, error) {
 	done, err := hold(ctx, w.taking)
 	if err != nil {
@@ -45,8 +46,14 @@ func (w *Worker) Snapshot(ctx context.Context) (ltx.FileInfo, error) {
 		return ltx.FileInfo{}, err
 	}
 	if f, ok := upToDate(files); ok {
-		w.took()
-		return f, nil
+		damage, err := w.merger.damage(ctx, f)
+		if err != nil {
+			return ltx.FileInfo{}, err
+		}
+		if damage == nil || w.heal(ctx, SourceError{f, w.merger.replica.Key(f), damage}) {
+			w.took()
+			return f, nil
+		}
 	}
 	f, err := w.take(ctx)
 	if err != nil {
