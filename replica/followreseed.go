@@ -87,8 +87,8 @@ func (f *Follower) reseed(ctx context.Context, why string) error {
 // reseedWhole restores the newest state beside the copy, and applies the pages
 // in which the two differ.
 func (f *Follower) reseedWhole(ctx context.Context, why string) error {
-	f.opts.Log.Warn("comparing the copy with the replica's newest state", "copy", f.copy.Path(), "at", f.copy.Pos().String(), "reason", why)
-	return f.beside(ctx, func(temp *os.File) (*assembly, iter.Seq[uint32], error) {
+	at := f.copy.Pos()
+	err := f.beside(ctx, func(temp *os.File) (*assembly, iter.Seq[uint32], error) {
 		o := RestoreOptions{Parallelism: defaultJobs}
 		to := newAim(f.replica, o)
 		plan, err := to.plan(ctx)
@@ -101,6 +101,11 @@ func (f *Follower) reseedWhole(ctx context.Context, why string) error {
 		}
 		return a, a.all, nil
 	})
+	if err == nil {
+		f.opts.Log.Warn("the copy took over the replica's newest state, whatever it held", "copy", f.copy.Path(),
+			"from", at.String(), "to", f.copy.Pos().String(), "reason", why)
+	}
+	return err
 }
 
 // reseedTouched fetches and applies the pages that were touched on either side

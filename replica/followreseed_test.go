@@ -32,7 +32,7 @@ func TestADeadBranchIsLeft(t *testing.T) {
 	f.options.Interval = time.Millisecond
 	f.reopen()
 	f.run(t, "the newest state", f.isCurrent)
-	if s := f.Status(); s.Reseeds != 1 || !strings.Contains(f.log.String(), "comparing the copy") {
+	if s := f.Status(); s.Reseeds != 1 || !strings.Contains(f.log.String(), "the copy took over") {
 		t.Errorf("%d comparisons; log: %s", s.Reseeds, f.log.String())
 	}
 	f.promote()
@@ -88,7 +88,7 @@ func TestReseedFetchesWhatEitherSideTouched(t *testing.T) {
 	if err := f.Reseed(t.Context(), common.TXID, tail...); err != nil {
 		t.Fatal(err)
 	}
-	if log := f.log.String(); f.Status().Reseeds != 1 || strings.Contains(log, "comparing the copy") {
+	if log := f.log.String(); f.Status().Reseeds != 1 || strings.Contains(log, "the copy took over") {
 		t.Errorf("the whole database was compared: %s", log)
 	}
 	f.catchUp()

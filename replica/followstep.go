@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tidemark-io/tidemark/ltx"
@@ -142,126 +141,12 @@ func (f *Follower) drain(ctx context.Context) (Tip, error) {
 		if !more {
 			f.seen = seen{own: d.own, whole: true}
 			f.current(d.looked)
+			for key, err := range d.damaged {
+				f.opts.Log.Warn("file is damaged, followed without it", "file", key, "error", err)
+			}
 			return tip, nil
 		}
 	}
-}
-
-// drain is one way to the newest state, as often as it takes to plan for it.
-type drain struct {
-	f        *Follower
-	damaged  map[string]error // by key
-	vanished int
-	looked   time.Time
-	own      ltx.FileInfo // the level-0 file of the position, if there is one
-}
-
-// round plans, and applies the plan; more tells that it is worth another one.
-func (d *drain) round(ctx context.Context) (tip Tip, more bool, err error) {
-	f := d.f
-	pos := f.copy.Pos()
-	if pos.IsZero() {
-		return Tip{}, true, f.unknown(ctx)
-	}
-	d.looked = time.Now()
-	all, err := f.inventory(ctx)
-	if err != nil {
-		return Tip{}, false, err
-	}
-	newest := newestOf(all)
-	switch {
-	case pos.TXID == 0:
-		return Tip{}, true, f.place(ctx)
-	case newest < pos.TXID:
-		return Tip{}, false, fmt.Errorf("%w: the newest file in %s is %s, the copy is at %s; files are gone from there, or another replica is in their place",
-			ErrBackward, f.replica, newest, pos.TXID)
-	case newest == pos.TXID:
-		return d.arrive(ctx, all)
-	}
-	plan, missing := d.plan(all, pos.TXID)
-	if len(plan) == 0 {
-		return Tip{}, false, missing
-	}
-	if slices.ContainsFunc(plan, ltx.FileInfo.IsSnapshot) {
-		err = f.reseed(ctx, "the files between are gone")
-	} else {
-		err = f.follow(ctx, plan)
-	}
-	if err = d.excuse(ctx, err); err == nil {
-		err = missing
-	}
-	return Tip{}, err == nil, err
-}
-
-// plan chooses the files that lead to the newest state or, where that cannot be
-// reached, to the last before it that can, with what is missing.
-func (d *drain) plan(all []ltx.FileInfo, from ltx.TXID) (plan []ltx.FileInfo, missing error) {
-	usable := make([]ltx.FileInfo, 0, len(all))
-	var faults []error
-	for _, file := range all {
-		err := d.damaged[d.f.replica.Key(file)]
-		if err == nil {
-			err = d.f.replica.checkSize(file)
-		}
-		if err == nil {
-			usable = append(usable, file)
-		} else if len(faults) < namesShown {
-			faults = append(faults, err)
-		}
-	}
-	plan, err := Plan(usable, from, newestOf(all))
-	var e *UnreachableError
-	if errors.As(err, &e) && e.Earlier > from {
-		missing = errors.Join(append([]error{err}, faults...)...)
-		if plan, err = Plan(usable, from, e.Earlier); err == nil {
-			return plan, missing
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(append([]error{err}, faults...)...)
-	}
-	return plan, nil
-}
-
-// excuse takes an error that another plan may avoid.
-func (d *drain) excuse(ctx context.Context, err error) error {
-	var damage *damagedError
-	switch {
-	case errors.Is(err, storage.ErrNotFound) && d.vanished < replans:
-		d.vanished++
-		return nil
-	case errors.As(err, &damage):
-		key := d.f.replica.Key(damage.file)
-		if d.damaged[key] != nil {
-			return err
-		}
-		d.damaged[key] = damage.err
-		d.f.opts.Log.Warn("file is damaged, following without it", "file", key, "error", damage.err)
-		return nil
-	case errors.Is(err, apply.ErrMismatch):
-		return d.f.reseed(ctx, err.Error())
-	}
-	return err
-}
-
-// arrive makes sure that the copy is what the replica holds at its position.
-func (d *drain) arrive(ctx context.Context, all []ltx.FileInfo) (Tip, bool, error) {
-	f := d.f
-	pos := f.copy.Pos()
-	at, err := f.replica.reached(ctx, all, pos.TXID)
-	if err != nil {
-		return Tip{}, false, err
-	}
-	if sum := at.Pos.PostApplyChecksum; sum != 0 && sum != pos.PostApplyChecksum {
-		return Tip{}, true, f.reseed(ctx, fmt.Sprintf("the replica holds other content at transaction %s", pos.TXID))
-	}
-	for _, file := range all {
-		if file.Level == 0 && file.Max == pos.TXID {
-			d.own = file
-		}
-	}
-	tip := Tip{Pos: pos, PageSize: f.copy.PageSize(), Commit: f.copy.Pages(), Info: at.Info, At: f.Status().At}
-	return tip, false, nil
 }
 
 func (f *Follower) inventory(ctx context.Context) ([]ltx.FileInfo, error) {
