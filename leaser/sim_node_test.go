@@ -25,7 +25,10 @@ type simNode struct {
 }
 
 func (w *world) newNode(id int) *simNode {
-	n := &simNode{w: w, id: id, rate: 900 + w.rng.Int64N(201)}
+	n := &simNode{w: w, id: id, rate: 900 + 200*w.rng.Int64N(2)}
+	if w.rng.IntN(2) == 0 {
+		n.rate = 900 + w.rng.Int64N(201)
+	}
 	n.clock = Reading{Boot: time.Hour + w.within(time.Hour), Wall: time.Unix(1e9, 0).Add(w.within(2 * time.Minute))}
 	n.start()
 	return n

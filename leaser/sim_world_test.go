@@ -130,7 +130,7 @@ func (w *world) forecast() weather {
 		return 1 + w.rng.IntN(most)
 	}
 	f := weather{
-		latency: time.Duration(20+w.rng.IntN(800)) * time.Millisecond,
+		latency: time.Duration(20+w.rng.IntN(600)*(1+w.rng.IntN(3))) * time.Millisecond,
 		lose:    some(300), drop: some(200), late: some(300), twice: some(100),
 		freeze: some(60), crash: some(25), stepDown: some(40), jump: some(20), ask: some(10),
 		impatient: 100 + some(400), stall: some(500), compact: 200 + some(500), erase: 100 + some(800),
@@ -140,6 +140,7 @@ func (w *world) forecast() weather {
 	if w.rules.anyTime {
 		f.jump, f.ask, f.stepDown = 0, 0, f.stepDown/4
 		f.stall, f.dawdle, f.compact, f.erase = some(700), some(300), 300+some(700), 300+some(700)
+		f.latency /= 2
 	}
 	switch w.rules.verify {
 	case yes:
