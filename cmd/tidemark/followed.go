@@ -40,7 +40,8 @@ type followed struct {
 	log    *slog.Logger
 	first  chan struct{} // closed once it is known how the database stands, or that this fails
 	once   sync.Once
-	aside  bool // what is in the file is to be set aside before it is replaced
+	aside  bool   // what is in the file is to be set aside before it is replaced
+	kept   traces // the file that was set aside last
 	// touched (capacity 1) is signaled when somebody else wrote to the copy.
 	touched chan struct{}
 
@@ -71,7 +72,8 @@ func newFollowed(ctx context.Context, cfg Database, n *node) (*followed, error) 
 // is open then stays open for a promotion.
 func (f *followed) Follow(ctx context.Context) error {
 	return loop.Run(ctx, loop.Options{
-		Name: "follow", MinBackoff: f.node.cfg.HA.FollowInterval, MaxBackoff: 15 * time.Second, Log: f.log,
+		Name: "follow", Interval: f.node.cfg.HA.FollowInterval, MinBackoff: f.node.cfg.HA.FollowInterval,
+		MaxBackoff: 15 * time.Second, Log: f.log,
 	}, f.attempt)
 }
 
@@ -179,6 +181,10 @@ func (f *followed) let() error {
 		errs = append(errs, f.lock.Close())
 	}
 	f.stands, f.copy, f.follower, f.lock, f.tail = unsettled, nil, nil, nil, capture.Tail{}
+	select {
+	case <-f.touched: // it was about that copy
+	default:
+	}
 	return errors.Join(errs...)
 }
 

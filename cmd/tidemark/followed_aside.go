@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
+	"time"
 
 	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/ltx"
@@ -12,9 +14,28 @@ import (
 	"github.com/tidemark-io/tidemark/replica"
 )
 
+// traces tell whether a database file was written to since.
+type traces struct {
+	size, walSize int64
+	at, walAt     time.Time
+}
+
+func tracesOf(path string) (l traces) {
+	if info, err := os.Stat(path); err == nil {
+		l.size, l.at = info.Size(), info.ModTime()
+	}
+	if info, err := os.Stat(path + "-wal"); err == nil {
+		l.walSize, l.walAt = info.Size(), info.ModTime()
+	}
+	return l
+}
+
 // setAside keeps a copy of the database, with the files that were never
 // uploaded: commits after the transaction common that the replica will not hold.
 func (f *followed) setAside(ctx context.Context, tail capture.Tail, common ltx.TXID) error {
+	if now := tracesOf(f.cfg.Path); f.kept == now {
+		return nil // what came after failed
+	}
 	in, err := f.divergence(ctx, tail, common)
 	if err != nil {
 		return err
@@ -23,6 +44,7 @@ func (f *followed) setAside(ctx context.Context, tail capture.Tail, common ltx.T
 	if err != nil {
 		return fmt.Errorf("set the local commits aside: %w", err)
 	}
+	f.kept = tracesOf(f.cfg.Path)
 	f.log.Error("local commits are not part of the replica and were set aside", "quarantine", entry.ID,
 		"first_txid", uint64(entry.First), "last_txid", uint64(entry.Last), "database", entry.Database())
 	if err := f.uploadAside(ctx, entry); err != nil {

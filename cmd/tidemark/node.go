@@ -116,8 +116,7 @@ func (n *node) join(ctx context.Context) error {
 		return err
 	}
 	n.lock = r.bucket
-	dir := filepath.Join(capture.StateDir(n.cfg.Databases[0].Path), "node")
-	if n.identity, err = leaser.OpenNode(dir, name); err != nil {
+	if n.identity, err = leaser.OpenNode(n.directory(), name); err != nil {
 		if errors.Is(err, leaser.ErrNodeLocked) {
 			err = fmt.Errorf("%w: another sidecar replicates these databases; stop it first", err)
 		}
@@ -129,6 +128,11 @@ func (n *node) join(ctx context.Context) error {
 	})
 	n.log.Info("lease", "lock", place.String()+"/"+leaser.Key, "node", name)
 	return nil
+}
+
+// directory is where a node keeps what it knows of itself.
+func (n *node) directory() string {
+	return filepath.Join(capture.StateDir(n.cfg.Databases[0].Path), "node")
 }
 
 // floor is the highest generation that the replicas tell of.

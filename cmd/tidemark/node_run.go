@@ -47,16 +47,6 @@ func (n *node) phases(hard, soft context.Context, l listeners) error {
 	return errors.Join(err, workers.Wait(), n.Close())
 }
 
-// probe asks the bucket whether it keeps its word on conditional writes, without
-// which two nodes may be primary at once.
-func (n *node) probe(ctx context.Context) error {
-	if n.cfg.HA.Lease.Probe == probeSkip {
-		n.log.Warn("the bucket is trusted with conditional writes and not tested", "lease.probe", probeSkip)
-		return nil
-	}
-	return nil
-}
-
 // anyRole runs the child whatever the role is, once the databases are there.
 func (n *node) anyRole(soft context.Context) error {
 	defer close(n.appEnded)

@@ -114,7 +114,9 @@ func (t *term) begin(ctx context.Context) error {
 			bring: func(ctx context.Context) (*capture.Parked, error) { return t.bring(ctx, f) },
 		}
 	}
+	t.mu.Lock()
 	t.sidecar = s
+	t.mu.Unlock()
 	return nil
 }
 
@@ -133,12 +135,15 @@ func (t *term) bring(ctx context.Context, f *followed) (*capture.Parked, error) 
 
 // heads are the ends of the databases that are confirmed, for the lock.
 func (t *term) heads() map[string]leaser.Head {
+	t.mu.Lock()
+	s := t.sidecar
+	t.mu.Unlock()
 	heads := map[string]leaser.Head{}
 	for i, f := range t.node.databases {
 		start := t.start(f)
 		head := leaser.Head{TXID: uint64(start.Pos.TXID), Chain: start.Pos.PostApplyChecksum.String()}
-		if t.sidecar != nil {
-			if c := t.sidecar.databases[i].from.lease.confirmed.Load(); c > head.TXID {
+		if s != nil {
+			if c := s.databases[i].from.lease.confirmed.Load(); c > head.TXID {
 				head = leaser.Head{TXID: c}
 			}
 		}

@@ -33,6 +33,7 @@ type peer struct {
 	dir   string   // of its databases
 	names []string // of its databases, each with a replica of that name below the place
 	more  string   // lines of its configuration
+	probe string   // on or skip
 	proc  *rig.Process
 }
 
@@ -63,7 +64,7 @@ func newPeer(t *testing.T, name string, p rig.Place, more string) *peer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { remove(t, dir) })
-	return &peer{name: name, place: p, dir: dir, names: []string{"live.db"}, more: more}
+	return &peer{name: name, place: p, dir: dir, names: []string{"live.db"}, more: more, probe: "skip"}
 }
 
 func (p *peer) path(name string) string { return filepath.Join(p.dir, name) }
@@ -85,11 +86,23 @@ func (p *peer) replicaOf(name string) rig.Place {
 	return place
 }
 
+// create makes the databases of the node, with some commits.
+func (p *peer) create(t *testing.T, commits int64) {
+	t.Helper()
+	for _, name := range p.names {
+		db := testdb.Create(t, p.path(name), testdb.Options{})
+		commit(t, db, commits)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // start starts the node.
 func (p *peer) start(t *testing.T) {
 	t.Helper()
-	text := fmt.Sprintf("socket: %s\nfollow-interval: 100ms\nlease: {enabled: true, node: %s, %s}\n%s\ndbs:\n",
-		p.socket(), p.name, leaseTimes, p.more)
+	text := fmt.Sprintf("socket: %s\nfollow-interval: 100ms\nlease: {enabled: true, probe: %s, node: %s, %s}\n%s\ndbs:\n",
+		p.socket(), p.probe, p.name, leaseTimes, p.more)
 	for _, name := range p.names {
 		text += fmt.Sprintf("  - {path: %q, replica: {url: %q}}\n", p.path(name), p.replicaOf(name).URL)
 	}

@@ -13,11 +13,7 @@ import (
 func pair(t *testing.T, p rig.Place, more string) (primary, follower *peer) {
 	t.Helper()
 	primary, follower = newPeer(t, "a", p, more), newPeer(t, "b", p, more)
-	db := testdb.Create(t, primary.live(), testdb.Options{})
-	commit(t, db, 20)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	primary.create(t, 20)
 	primary.start(t)
 	primary.await(t, "primary")
 	follower.start(t)
