@@ -59,8 +59,17 @@ func (c *Capturer) view(ctx context.Context) (*view, error) {
 		return nil, err
 	}
 	v.at = c.st.spool.newest()
+	c.st.spool.seal()
 	v.db.views.Add(1)
 	return v, nil
+}
+
+// seal lets no file take more commits that is there: the position after them is
+// told to others, and has to mean one state.
+func (s *Spool) seal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.old = len(s.files)
 }
 
 // hold captures up to exactly what a new read transaction sees.

@@ -3,6 +3,7 @@ package capture_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"path/filepath"
 	"testing"
 
@@ -54,6 +55,33 @@ func TestASnapshotIsOneCapturedStateWhileWritersGoOn(t *testing.T) {
 			m.equals(path)
 		})
 	}
+}
+
+func TestThePositionOfASnapshotIsThatOfAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.db")
+	db := testdb.Create(t, path, testdb.Options{})
+	testdb.Exec(t, db, "CREATE TABLE t(x)", fill)
+	m := newModel(t)
+	c := capturer(t, path, m)
+	step(t, c)
+	m.drain(c.Spool())
+	testdb.Exec(t, db, "INSERT INTO t VALUES(1)")
+	pos, err := c.Snapshot(t.Context(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // while the file of the snapshot's position waits
+		testdb.Exec(t, db, "INSERT INTO t VALUES(2)")
+		step(t, c)
+	}
+	if f, ok := c.Spool().Next(); !ok || f.Pos != pos {
+		t.Errorf("the file ends at %v, the snapshot at %v", f.Pos, pos)
+	}
+	m.drain(c.Spool())
+	if n := len(m.files); n != 3 {
+		t.Errorf("files are %v, want a base, the one before and the one after the snapshot", m.files)
+	}
+	m.endsEqual(c, db, path)
 }
 
 // closes is a writer that closes a capturer while a snapshot is written to it.

@@ -33,7 +33,7 @@ type Spool struct {
 	mu    sync.Mutex
 	files []spooled
 	sent  int  // how many of the oldest are uploaded, and kept
-	old   int  // how many an earlier process left, and may have uploaded: they must not change
+	old   int  // how many an earlier process left and may have uploaded, or seal was called for: they must not change
 	taken bool // the oldest that is not uploaded was handed out and must not change
 	fresh bool // the newest file is not handed out yet: see add
 	ready bool // files are handed out
