@@ -36,6 +36,10 @@ func (n *node) Handler() http.Handler {
 			t.sidecar.Handler().ServeHTTP(w, r)
 			return
 		}
+		if !n.knows(r.URL.Query().Get("db")) {
+			http.Error(w, "this sidecar does not replicate that database", http.StatusNotFound)
+			return
+		}
 		role := n.Role()
 		text := fmt.Sprintf("node %s is no primary (%s); ask the primary", role.Node, role.Role)
 		if role.Holder != "" {
@@ -46,4 +50,14 @@ func (n *node) Handler() http.Handler {
 		}
 	})
 	return mux
+}
+
+// knows tells whether the database at a path is one of this node.
+func (n *node) knows(path string) bool {
+	for _, f := range n.databases {
+		if sameFile(f.cfg.Path, path) {
+			return true
+		}
+	}
+	return false
 }

@@ -112,7 +112,11 @@ func (a *application) acknowledge(ctx context.Context, log *os.File) error {
 		n := a.newest.Load()
 		cmd := exec.CommandContext(ctx, a.binary, "sync", "-wait", "-timeout", "5s", a.path)
 		cmd.Env = append(os.Environ(), applicationEnv+"=")
-		if cmd.Run() == nil && n > 0 {
+		text, err := cmd.CombinedOutput()
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintf(os.Stderr, "application: sync: %v: %s\n", err, text)
+		}
+		if err == nil && n > 0 {
 			if _, err := fmt.Fprintf(log, "%s %s %d\n", acknowledged, a.run, n); err != nil {
 				return err
 			}

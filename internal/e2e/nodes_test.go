@@ -5,7 +5,6 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -34,6 +33,7 @@ type node struct {
 	env     []string
 	proxy   *testbucket.Proxy // between it and the bucket
 	process *rig.Process      // nil: down
+	lives   []*rig.Process    // all that were
 }
 
 // nodes share a replica.
@@ -72,6 +72,7 @@ func (d *node) up(t *testing.T) {
 	t.Helper()
 	if d.process == nil || !d.process.Alive() {
 		d.process = rig.Tidemark(t, d.env, "replicate", "-config", d.conf)
+		d.lives = append(d.lives, d.process)
 	}
 }
 
@@ -202,25 +203,30 @@ func (c *nodes) settle(t *testing.T) {
 	c.check(t, p)
 }
 
-// followersHave waits until every follower has applied a commit that the
-// primary has made by now.
+// followersHave waits until every follower has applied a row that the primary
+// has by now.
 func (c *nodes) followersHave(t *testing.T, p *node) {
 	t.Helper()
-	newest := "SELECT coalesce(max(rowid), 0) FROM rows"
-	want := testdb.Number(t, testdb.Open(t, p.path), newest)
+	var run string
+	var n int64
+	row := testdb.Open(t, p.path).QueryRowContext(t.Context(), "SELECT run, n FROM rows ORDER BY rowid DESC LIMIT 1")
+	if err := row.Scan(&run, &n); err != nil {
+		t.Fatal(err)
+	}
 	for _, d := range c.all {
 		if d == p {
 			continue
 		}
 		rig.Eventually(t, rig.Limit, func(ctx context.Context) error {
-			var have int64
+			var have int
 			db := testdb.Open(t, d.path)
 			defer db.Close()
-			if err := db.QueryRowContext(ctx, newest).Scan(&have); err != nil {
-				return fmt.Errorf("node %s: %w", d.name, err)
+			err := db.QueryRowContext(ctx, "SELECT count(*) FROM rows WHERE run = ? AND n = ?", run, n).Scan(&have)
+			if err == nil && have == 0 {
+				err = fmt.Errorf("row %d of %s is not there", n, run)
 			}
-			if have < want {
-				return fmt.Errorf("node %s has %d rows of %d", d.name, have, want)
+			if err != nil {
+				return fmt.Errorf("node %s: %w", d.name, err)
 			}
 			return nil
 		})
@@ -257,6 +263,19 @@ func (c *nodes) check(t *testing.T, last *node) {
 	}
 	t.Logf("%d rows committed, %d runs, %d in the replica, %d quarantined copies", len(l.rows), len(l.acknowledged), len(aside[0]), len(aside)-1)
 	if len(l.rows) == 0 || len(l.acknowledged) == 0 {
-		t.Error(errors.New("nothing was committed or acknowledged, so nothing was tested"))
+		t.Error("nothing was committed or acknowledged, so nothing was tested")
+	}
+	if t.Failed() {
+		c.tell(t)
+	}
+}
+
+// tell logs what all processes have said.
+func (c *nodes) tell(t *testing.T) {
+	t.Helper()
+	for _, d := range c.all {
+		for i, p := range d.lives {
+			t.Logf("node %s, life %d:\n%s", d.name, i+1, p.Output())
+		}
 	}
 }
