@@ -38,8 +38,17 @@ func (c *Capturer) Prove(ctx context.Context, first uint32, bytes int64) (next u
 			return next, nil
 		}
 		rest(ctx, time.Since(start))
+		if !c.isOpen() { // it may be closed for good
+			return next, fmt.Errorf("prove %s: %w", c.path, ErrNotOpen)
+		}
 	}
 	return next, context.Cause(ctx)
+}
+
+func (c *Capturer) isOpen() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cur != nil
 }
 
 // proof is some pages of the database as of a captured position, and what their
