@@ -23,10 +23,10 @@ type FollowOptions struct {
 	Scratch  *scratch.Space // for what is downloaded before it is applied
 	Log      *slog.Logger   // default: that of the replica
 	Gate     *Gate          // reads of the replica enter it; nil: none
-	// Foreign, if not nil, is called when somebody else wrote to the copy, before
-	// what they wrote is replaced by what the replica holds; it may set it aside.
-	// While it fails, and without it, nothing is replaced: the error stays in the
-	// status until Reseed.
+	// Foreign, if not nil, is called when the copy holds what the replica has
+	// never held, because somebody else wrote to it, before that is replaced: it
+	// may set the file aside. It may be called again. While it fails, and without
+	// it, nothing is replaced: the error stays in the status until Reseed.
 	Foreign func(ctx context.Context, found error) error
 	// Applied, if not nil, is called with each position the copy has reached,
 	// from the following goroutine; it must not block.
@@ -61,7 +61,8 @@ type Follower struct {
 	copy    *apply.Copy
 	opts    FollowOptions
 	turn    chan struct{} // capacity 1: held while a step runs
-	seen    seen          // of the turn's holder
+	seen    seen          // of the turn's holder, like the next
+	unheld  ltx.Checksum  // of a copy that the replica has never held
 
 	mu     sync.Mutex
 	status FollowStatus
@@ -147,17 +148,15 @@ func (f *Follower) step(ctx context.Context, do func() error) error {
 }
 
 // mended runs a step, and again after what somebody else wrote to the copy was
-// set aside.
+// taken for what it is.
 func (f *Follower) mended(ctx context.Context, do func() error) error {
 	err := do()
-	if !errors.Is(err, apply.ErrForeign) || f.opts.Foreign == nil {
+	if !errors.Is(err, apply.ErrForeign) || f.copy.Pos().TXID == 0 {
 		return err
 	}
-	if asideErr := f.opts.Foreign(ctx, err); asideErr != nil {
-		return errors.Join(err, asideErr)
-	}
-	if err := f.adopt(ctx); err != nil {
-		return err
+	f.opts.Log.Warn("somebody else wrote to the copy", "copy", f.copy.Path(), "error", err)
+	if adoptErr := f.adopt(ctx); adoptErr != nil {
+		return errors.Join(err, adoptErr)
 	}
 	return do()
 }

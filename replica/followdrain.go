@@ -27,7 +27,7 @@ func (d *drain) round(ctx context.Context) (tip Tip, more bool, err error) {
 	f := d.f
 	pos := f.copy.Pos()
 	if pos.IsZero() {
-		return Tip{}, true, f.unknown(ctx)
+		return Tip{}, true, f.adopt(ctx)
 	}
 	d.looked = time.Now()
 	all, err := f.inventory(ctx)

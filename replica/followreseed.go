@@ -42,34 +42,40 @@ func (f *Follower) Reseed(ctx context.Context, common ltx.TXID, local ...string)
 	return nil
 }
 
-// unknown takes an empty file as it is, and no other.
-func (f *Follower) unknown(ctx context.Context) error {
-	if f.copy.Pages() != 0 {
-		return fmt.Errorf("%w: nothing tells where in the replica the file %s belongs", apply.ErrForeign, f.copy.Path())
-	}
-	return f.adopt(ctx)
-}
-
 func (f *Follower) adopt(ctx context.Context) error {
 	_, err := f.copy.Adopt(ctx)
 	return err
 }
 
 // place finds the place of a copy in the replica's history by its checksum, or
-// gives it one.
+// gives it one, once what it holds is set aside.
 func (f *Follower) place(ctx context.Context) error {
 	pos := f.copy.Pos()
-	txid, err := f.replica.Find(ctx, pos.PostApplyChecksum)
-	if err != nil {
-		return err
+	var txid ltx.TXID
+	if f.unheld != pos.PostApplyChecksum {
+		var err error
+		if txid, err = f.replica.Find(ctx, pos.PostApplyChecksum); err != nil {
+			return err
+		}
 	}
-	if txid == 0 || f.copy.Pages() == 0 {
-		return f.reseedWhole(ctx, "the replica has never held what the copy holds")
+	switch {
+	case f.copy.Pages() == 0:
+		return f.reseedWhole(ctx, "the copy was empty")
+	case txid != 0:
+		return f.copy.Apply(ctx, apply.Change{
+			PageSize: f.copy.PageSize(), Commit: f.copy.Pages(), Pre: pos,
+			Post: ltx.Pos{TXID: txid, PostApplyChecksum: pos.PostApplyChecksum},
+		})
 	}
-	return f.copy.Apply(ctx, apply.Change{
-		PageSize: f.copy.PageSize(), Commit: f.copy.Pages(), Pre: pos,
-		Post: ltx.Pos{TXID: txid, PostApplyChecksum: pos.PostApplyChecksum},
-	})
+	f.unheld = pos.PostApplyChecksum
+	found := fmt.Errorf("%w: %s has never held what is in %s", apply.ErrForeign, f.replica, f.copy.Path())
+	if f.opts.Foreign == nil {
+		return found
+	}
+	if err := f.opts.Foreign(ctx, found); err != nil {
+		return errors.Join(found, err)
+	}
+	return f.reseedWhole(ctx, "the replica has never held what the copy held")
 }
 
 // reseed compares the copy with the newest state, which must not be older.

@@ -102,10 +102,17 @@ func Open(ctx context.Context, path, stateDir string, o Options) (_ *Copy, err e
 	if c.note, err = openNote(filepath.Join(stateDir, noteName)); err != nil {
 		return nil, err
 	}
-	if err := c.recover(ctx); err != nil {
+	if err := c.start(ctx); err != nil {
 		return nil, err
 	}
-	return c, c.toRollback(ctx)
+	return c, nil
+}
+
+func (c *Copy) start(ctx context.Context) error {
+	if err := c.recover(ctx); err != nil {
+		return err
+	}
+	return c.toRollback(ctx)
 }
 
 func (o Options) withDefaults() Options {

@@ -30,7 +30,9 @@ func play(role string, args []string) error {
 		}
 		return err
 	case "read":
-		return readAlong(args[0])
+		return readAlong(args[0], totals, quickCheck)
+	case "total":
+		return readAlong(args[0], totals)
 	case "hold":
 		return hold(args[0], args[1])
 	case "apply":

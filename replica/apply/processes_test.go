@@ -44,10 +44,10 @@ func (h *helper) stop(t testing.TB) string {
 	return strings.TrimSpace(h.out.String())
 }
 
-func startReaders(t testing.TB, path string, n int) (all []*helper) {
+func startReaders(t testing.TB, role, path string, n int) (all []*helper) {
 	t.Helper()
 	for range n {
-		all = append(all, start(t, "read", path))
+		all = append(all, start(t, role, path))
 	}
 	return all
 }

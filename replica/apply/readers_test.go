@@ -32,7 +32,7 @@ CREATE TRIGGER less AFTER DELETE ON ledger BEGIN UPDATE total SET n = n-1, w = w
 
 // readAlong reads a copy, in transactions of several queries, until its input
 // ends, and prints how often. A mixed state is an error.
-func readAlong(path string) error {
+func readAlong(path string, checks ...func(*sql.Tx) error) error {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(untilEOF(), func() { close(ended) })
 	defer stop()
@@ -50,7 +50,7 @@ func readAlong(path string) error {
 			return nil
 		default:
 		}
-		err := readOnce(db)
+		err := readOnce(db, checks)
 		var e sqlite3.Error
 		if errors.As(err, &e) && e.Code == sqlite3.ErrBusy {
 			continue
@@ -78,28 +78,45 @@ func canceled() context.Context {
 	return ctx
 }
 
-func readOnce(db *sql.DB) error {
+func readOnce(db *sql.DB, checks []func(*sql.Tx) error) error {
 	tx, err := db.Begin()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	var n, w, n2, w2, n3, w3 int64
-	if err := tx.QueryRow("SELECT n, w FROM total").Scan(&n, &w); err != nil {
+	for _, check := range checks {
+		if err := check(tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// totals compares three ways to add up the ledger.
+func totals(tx *sql.Tx) error {
+	var n, w [3]int64
+	for i, query := range []string{
+		"SELECT n, w FROM total",
+		"SELECT count(*), coalesce(sum(w), 0) FROM ledger NOT INDEXED WHERE length(pad) >= 0",
+		"SELECT count(*), coalesce(sum(w), 0) FROM ledger INDEXED BY by_w WHERE w >= 0",
+	} {
+		if err := tx.QueryRow(query).Scan(&n[i], &w[i]); err != nil {
+			return err
+		}
+	}
+	if n[0] != n[1] || n[0] != n[2] || w[0] != w[1] || w[0] != w[2] {
+		return fmt.Errorf("mixed state: rows %v, sums %v", n, w)
+	}
+	return nil
+}
+
+func quickCheck(tx *sql.Tx) error {
+	var found string
+	if err := tx.QueryRow("PRAGMA quick_check").Scan(&found); err != nil {
 		return err
 	}
-	if err := tx.QueryRow("SELECT count(*), coalesce(sum(w), 0) FROM ledger NOT INDEXED WHERE length(pad) >= 0").Scan(&n2, &w2); err != nil {
-		return err
-	}
-	if err := tx.QueryRow("SELECT count(*), coalesce(sum(w), 0) FROM ledger INDEXED BY by_w WHERE w >= 0").Scan(&n3, &w3); err != nil {
-		return err
-	}
-	var ok string
-	if err := tx.QueryRow("PRAGMA quick_check").Scan(&ok); err != nil {
-		return err
-	}
-	if n != n2 || n != n3 || w != w2 || w != w3 || ok != "ok" {
-		return fmt.Errorf("mixed state: %d %d %d, %d %d %d, %s", n, n2, n3, w, w2, w3, ok)
+	if found != "ok" {
+		return errors.New(found)
 	}
 	return nil
 }
@@ -160,7 +177,7 @@ func TestReadersSeeNoMixedStateWhenTheApplierIsKilled(t *testing.T) {
 	s.exec(ledgerRows(400))
 	c := newCopied(t, s.image, s.pos)
 	c.close()
-	readers := startReaders(t, c.path, 2)
+	readers := startReaders(t, "read", c.path, 2)
 	random := rand.New(rand.NewPCG(1, 2))
 	killed, applied := 0, 0
 	for round := 0; round < 20; round++ {
@@ -202,6 +219,34 @@ func TestReadersSeeNoMixedStateWhenTheApplierIsKilled(t *testing.T) {
 	f.Pre, f.Post = ltx.Pos{}, s.pos
 	c.apply(f)
 	c.release(s.image, s.pos)
+}
+
+func TestAKilledChangeOfThePageSizeIsUndone(t *testing.T) {
+	s := newSource(t, testdb.Options{PageSize: 1024}, "CREATE TABLE t (id INTEGER PRIMARY KEY, v)", fmt.Sprintf(fill, 3000, 700))
+	c := newCopied(t, s.image, s.pos)
+	before := s.pos
+	old := s.image
+	for i, size := range []int{512, 4096, 65536} {
+		c.close()
+		other := newSource(t, testdb.Options{PageSize: size}, "CREATE TABLE t (id INTEGER PRIMARY KEY, v)", fmt.Sprintf(fill, 1500*(1+i), 900))
+		name := filepath.Join(t.TempDir(), "image")
+		if err := os.WriteFile(name, other.image, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := child("apply", c.path, c.dir)
+		cmd.Stdin = strings.NewReader(fmt.Sprintln(name, 9, 2, len(other.image)/size*2/3))
+		if err := cmd.Run(); !cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
+			t.Fatalf("not killed: %v", err)
+		}
+		if b := readAside(t, c.path); len(b) > 200 && sumOf(b) == before.PostApplyChecksum {
+			t.Error("the file was not touched")
+		}
+		c.open()
+		if c.Pos() != before {
+			t.Fatalf("at %v, want %v", c.Pos(), before)
+		}
+	}
+	c.release(old, before)
 }
 
 func ledgerRows(n int) string {
