@@ -41,7 +41,7 @@ func follow(t *testing.T, r *replica.Replica) *followed {
 	t.Helper()
 	dir := t.TempDir()
 	f := &followed{path: filepath.Join(dir, "copy.db")}
-	state := filepath.Join(dir, ".state")
+	state := filepath.Join(dir, ".copy.db-tidemark") // where capture keeps its own
 	if err := os.Mkdir(state, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -114,4 +114,12 @@ func TestDuckDBReadsACopyWhileItFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	testdb.SameDatabase(t, path, f.path)
+	// Capture goes on from the page sums that following kept.
+	bases, before := len(p.Level(t, 9)), p.Newest(t)
+	testdb.Exec(t, testdb.Open(t, f.path), "INSERT INTO ledger(w, pad) VALUES (1, randomblob(10))")
+	rig.ReplicateOnce(t, f.path, p)
+	if n := len(p.Level(t, 9)); n != bases || p.Newest(t) != before+1 {
+		t.Errorf("%d full copies after promotion, %d before; transaction %d after %d", n, bases, p.Newest(t), before)
+	}
+	testdb.SameDatabase(t, f.path, rig.Restore(t, p))
 }
