@@ -51,10 +51,11 @@ type estimate struct {
 
 // explanation is what a configuration costs.
 type explanation struct {
-	CommitsADay int64      `json:"commits_a_day,omitempty"` // of each database; 0: not known
-	Idle        requests   `json:"idle"`
-	Databases   []estimate `json:"databases"`
-	Sum         estimate   `json:"sum"`
+	CommitsADay int64          `json:"commits_a_day,omitempty"` // of each database; 0: not known
+	Idle        requests       `json:"idle"`
+	Databases   []estimate     `json:"databases"`
+	Sum         estimate       `json:"sum"`
+	Lease       *leaseEstimate `json:"lease,omitempty"`
 }
 
 // explain estimates requests; commits of each database and day, 0: as many as
@@ -81,7 +82,9 @@ func explain(c Config, commits int64) (explanation, error) {
 	}
 	x.Sum.Start.List += int64(len(buckets)) // of unfinished uploads
 	x.Sum.USD = x.Sum.Month.usd()
-	return x, nil
+	var err error
+	x.Lease, err = c.estimateLease()
+	return x, err
 }
 
 func (d Database) estimate(commits int64) (estimate, error) {

@@ -30,8 +30,10 @@ func (x explanation) print(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, words, humanize.Comma(x.Sum.Start.List), humanize.Comma(x.Sum.Start.Get), reply, proofFiles, pricePut, priceGet)
-	return err
+	if _, err := fmt.Fprintf(w, words, humanize.Comma(x.Sum.Start.List), humanize.Comma(x.Sum.Start.Get), reply, proofFiles, pricePut, priceGet); err != nil {
+		return err
+	}
+	return x.Lease.print(w)
 }
 
 const words = `

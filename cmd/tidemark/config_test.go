@@ -22,6 +22,7 @@ func TestSampleSettingsAreTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := DefaultConfig()
+	want.HA.Lease.Times = want.HA.Lease.Times.WithDefaults()
 	want.Databases = []Database{{
 		Path: "/var/lib/lake/catalog.sqlite", Capture: capture.DefaultConfig(), compaction: compaction.DefaultConfig(),
 		Replica: Replica{Type: typeFile, URL: "file:///var/backups/lake/catalog"},
