@@ -152,7 +152,7 @@ func TestTwoAttemptsFitBeforeTheDeadline(t *testing.T) {
 			at = at.plus(until - at.Boot)
 		}
 	}
-	if attempts < 2 || p.lost != errDeadline {
+	if attempts < 2 || !errors.Is(p.lost, errDeadline) {
 		t.Errorf("%d attempts ended in time: %v", attempts, p.lost)
 	}
 }
