@@ -102,6 +102,39 @@ func TestEachKeyThatCannotBeDeletedIsNamed(t *testing.T) {
 	}
 }
 
+// breaking deletes so many keys of a request, and breaks off.
+type breaking struct {
+	storage.Bucket
+	after int
+}
+
+func (b breaking) Delete(ctx context.Context, keys ...string) error {
+	if len(keys) <= b.after {
+		return b.Bucket.Delete(ctx, keys...)
+	}
+	return errors.Join(b.Bucket.Delete(ctx, keys[:b.after]...), errors.New("broken off"))
+}
+
+func TestADeletionThatBreaksOffLeavesNothingUnreachable(t *testing.T) {
+	h := newHistory(t)
+	files := h.write(20)
+	merged, err := h.merger().Merge(t.Context(), level1(files[1:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := compaction.NewRetainer(breaking{h.bucket, 7}, h.Replica, nil, compaction.Retention{Level0: time.Second, Window: time.Hour})
+	if _, err := r.Expire(t.Context(), h.list(0, 1, 9), all, merged.ModTime.Add(time.Minute)); err == nil {
+		t.Fatal("no error")
+	}
+	left := h.list(0)
+	if len(left) != 12 {
+		t.Fatalf("left are %s", names(left))
+	}
+	for _, f := range left {
+		h.restored(f.Max)
+	}
+}
+
 func TestALocalClockFarAheadDeletesNothingEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorking(t, noSnapshots)

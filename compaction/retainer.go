@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -42,8 +43,19 @@ func (t *Retainer) Expire(ctx context.Context, files []ltx.FileInfo, confirmed l
 	return gone, t.deleteAll(ctx, gone)
 }
 
+// deleteAll deletes what leads furthest first, snapshots last: wherever it is
+// broken off, what is left is reached as before.
 func (t *Retainer) deleteAll(ctx context.Context, files []ltx.FileInfo) error {
-	for batch := range slices.Chunk(files, deleteBatch) {
+	ordered := slices.SortedFunc(slices.Values(files), func(a, b ltx.FileInfo) int {
+		switch {
+		case a.IsSnapshot() == b.IsSnapshot():
+			return cmp.Compare(b.Max, a.Max)
+		case a.IsSnapshot():
+			return 1
+		}
+		return -1
+	})
+	for batch := range slices.Chunk(ordered, deleteBatch) {
 		if err := t.delete(ctx, batch); err != nil {
 			return fmt.Errorf("delete expired files: %w", err)
 		}
