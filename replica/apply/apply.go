@@ -149,16 +149,6 @@ func (c *Copy) Waiting() time.Time {
 	return c.waiting
 }
 
-// Sum returns the checksum of a page at the position, 0 for the lock page and
-// beyond the end.
-func (c *Copy) Sum(ctx context.Context, pgno uint32) (ltx.Checksum, error) {
-	if err := c.take(ctx); err != nil {
-		return 0, err
-	}
-	defer c.give()
-	return c.sums.Sum(pgno)
-}
-
 // Close ends the following. The file stays a database that can be read, at the
 // position it is at, and Open goes on from there.
 func (c *Copy) Close() error {

@@ -84,31 +84,37 @@ func TestAChangeThatDoesNotFitChangesNothing(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	broken := good
-	errBroken := errors.New("broken")
-	calls := 0
-	broken.Pages = func() iter.Seq2[ltx.Page, error] {
-		calls++
-		return func(yield func(ltx.Page, error) bool) {
-			for p, _ := range good.Pages() {
-				if p.Pgno > 5 && calls == 3 {
-					yield(p, errBroken)
-					return
-				}
-				if !yield(p, nil) {
-					return
-				}
-			}
-		}
-	}
-	if err := c.Apply(t.Context(), broken); !errors.Is(err, errBroken) || calls != 3 {
-		t.Errorf("pages that cannot be read the third time: got %v after %d", err, calls)
+	broken, calls := failing(good)
+	if err := c.Apply(t.Context(), broken); !errors.Is(err, os.ErrInvalid) || *calls != 3 {
+		t.Errorf("pages that cannot be read the third time: got %v after %d", err, *calls)
 	}
 	if c.Pos() != before {
 		t.Fatalf("the copy is at %v, want %v", c.Pos(), before)
 	}
 	c.apply(good)
 	c.release(s.image, s.pos)
+}
+
+// failing is a change whose pages cannot be read any more in the middle of
+// writing them.
+func failing(f apply.Change) (apply.Change, *int) {
+	calls, good := 0, f.Pages
+	f.Pages = func() iter.Seq2[ltx.Page, error] {
+		calls++
+		return func(yield func(ltx.Page, error) bool) {
+			n := 0
+			for p, err := range good() {
+				if n++; n > 3 && calls == 3 {
+					yield(p, os.ErrInvalid)
+					return
+				}
+				if !yield(p, err) {
+					return
+				}
+			}
+		}
+	}
+	return f, &calls
 }
 
 func dropLast(pages iter.Seq2[ltx.Page, error]) iter.Seq2[ltx.Page, error] {

@@ -110,7 +110,15 @@ func TestALockedCopyIsReadAndNotWritten(t *testing.T) {
 		if want = testdb.Number(t, s.db, "SELECT count(*) FROM t"); n != want {
 			t.Errorf("got %d rows, want %d", n, want)
 		}
-		c.apply(s.exec("INSERT INTO t(v) VALUES (2)"))
+		f := s.exec("INSERT INTO t(v) VALUES (2)", "UPDATE t SET v = randomblob(300)")
+		broken, _ := failing(f)
+		if err := c.Apply(t.Context(), broken); !errors.Is(err, os.ErrInvalid) {
+			t.Fatalf("a change that fails in the middle: got %v", err)
+		}
+		if _, err := db.Exec("INSERT INTO t(v) VALUES (1)"); !isBusy(err) {
+			t.Fatalf("a writer after that got %v, want SQLITE_BUSY", err)
+		}
+		c.apply(f)
 	}
 	if err := c.Unlock(t.Context()); err != nil {
 		t.Fatal(err)
