@@ -36,12 +36,12 @@ unit: $(TOOLS)/versitygw
 e2e: tools build
 	TIDEMARK_BIN=$(CURDIR)/bin/tidemark go test -tags e2e -count 1 -timeout 30m ./internal/e2e/...
 
-# Anything happens to some databases and their sidecar, for as long as CHAOS
-# says; `make e2e` does it for a minute. TIDEMARK_SEED=n repeats the choices of
-# the run that printed it.
+# Anything happens to some databases and their sidecar, and to three nodes that
+# share a replica, for as long as CHAOS says; `make e2e` does it for a minute.
+# TIDEMARK_SEED=n repeats the choices of the run that printed it.
 chaos: tools build
 	TIDEMARK_BIN=$(CURDIR)/bin/tidemark TIDEMARK_CHAOS=$(CHAOS) \
-		go test -tags e2e -count 1 -timeout 0 -run '^TestChaos$$' ./internal/e2e/
+		go test -tags e2e -count 1 -timeout 0 -run '^TestChaos(OfNodes)?$$' ./internal/e2e/
 
 # Minimizing is kept short: it is not counted as fuzzing time.
 fuzz:

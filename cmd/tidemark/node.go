@@ -124,7 +124,7 @@ func (n *node) join(ctx context.Context) error {
 	}
 	n.identity.Advertise = n.cfg.HA.Lease.Advertise
 	n.leaser = leaser.New(n.lock, n.identity, n.cfg.HA.Lease.Times, leaser.Options{
-		Log: n.log, Metrics: leaser.NewMetrics(n.buckets.metrics.registry), Floor: n.floor,
+		Log: n.log, Metrics: leaser.NewMetrics(n.buckets.metrics.registry), Floor: n.floor, Clock: leaseClock(),
 	})
 	n.log.Info("lease", "lock", place.String()+"/"+leaser.Key, "node", name)
 	return nil

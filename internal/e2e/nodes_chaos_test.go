@@ -43,6 +43,14 @@ func deaths() map[string]mishap {
 			rig.Pause(t, some(rnd, nodesTTL))
 			d.process.Signal(t, syscall.SIGCONT)
 		},
+		"wall clock set": func(t *testing.T, _ *nodes, d *node, rnd *rand.Rand) {
+			d.setClock(t, some(rnd, 2*time.Hour)-time.Hour, 1)
+			rig.Pause(t, some(rnd, nodesTTL))
+		},
+		"restart with another clock": func(t *testing.T, _ *nodes, d *node, rnd *rand.Rand) {
+			d.kill(t)
+			d.setClock(t, some(rnd, 28*time.Minute)-14*time.Minute, 0.9+rnd.Float64()/5)
+		},
 		"restart": func(t *testing.T, _ *nodes, d *node, rnd *rand.Rand) {
 			d.leave(t)
 			rig.Pause(t, some(rnd, time.Second))
@@ -56,7 +64,7 @@ func deaths() map[string]mishap {
 		"rolling restart": func(t *testing.T, c *nodes, _ *node, _ *rand.Rand) {
 			for _, d := range c.all {
 				d.leave(t)
-				d.up(t)
+				c.up(t, d)
 				c.primary(t)
 			}
 		},
@@ -110,8 +118,9 @@ func TestChaosOfNodes(t *testing.T) {
 	}
 	rnd := dice(t)
 	c := newNodes(t, 3, 100)
+	c.withFaultyClocks(t)
 	for _, d := range c.all {
-		d.up(t)
+		c.up(t, d)
 	}
 	can := deaths()
 	maps.Copy(can, faults())
@@ -127,7 +136,7 @@ func TestChaosOfNodes(t *testing.T) {
 		can[name](t, c, d, rnd)
 		d.proxy.Heal()
 		for _, d := range c.all {
-			d.up(t)
+			c.up(t, d)
 		}
 	}
 	c.settle(t)

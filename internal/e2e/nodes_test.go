@@ -5,9 +5,11 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +17,6 @@ import (
 
 	"github.com/tidemark-io/tidemark/internal/e2e/rig"
 	"github.com/tidemark-io/tidemark/internal/testbucket"
-	"github.com/tidemark-io/tidemark/internal/testdb"
 )
 
 // nodesTTL is that of the lease of tests with several nodes: a crash is
@@ -30,6 +31,7 @@ type node struct {
 	log     string // of the application
 	role    string // file
 	conf    string
+	clock   string // file that sets it, if the binary goes by one
 	env     []string
 	proxy   *testbucket.Proxy // between it and the bucket
 	process *rig.Process      // nil: down
@@ -38,8 +40,9 @@ type node struct {
 
 // nodes share a replica.
 type nodes struct {
-	place rig.Place
-	all   []*node
+	place  rig.Place
+	binary string
+	all    []*node
 }
 
 // newNodes makes n nodes that are down, whose applications make so many
@@ -47,7 +50,7 @@ type nodes struct {
 func newNodes(t *testing.T, n, rate int) *nodes {
 	t.Helper()
 	place := rig.S3(t)
-	c := &nodes{place: place}
+	c := &nodes{place: place, binary: os.Getenv("TIDEMARK_BIN")}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -56,23 +59,45 @@ func newNodes(t *testing.T, n, rate int) *nodes {
 		dir := t.TempDir()
 		d := &node{
 			name: string(rune('a' + i)), path: filepath.Join(dir, "live.db"), log: filepath.Join(dir, "application.log"),
-			role: filepath.Join(dir, "role"), proxy: testbucket.NewProxy(t, place.Server.Endpoint()),
+			role: filepath.Join(dir, "role"), clock: filepath.Join(dir, "clock"), proxy: testbucket.NewProxy(t, place.Server.Endpoint()),
 		}
 		d.conf = config(t, "exec: %q\nshutdown-timeout: 10s\nlease:\n  enabled: true\n  node: %s\n  ttl: %s\nrole-file: %s\n"+
 			"dbs:\n  - path: %s\n    replica:\n      url: %q\n",
 			"'"+self+"'", d.name, nodesTTL, d.role, d.path, place.Via(d.proxy.Endpoint()).URL)
-		d.env = append(place.Env, applicationVariable(d.path, d.log, os.Getenv("TIDEMARK_BIN"), rate))
+		d.env = append(place.Env, applicationVariable(d.path, d.log, c.binary, rate), "TIDEMARK_FAULTY_CLOCK="+d.clock)
 		c.all = append(c.all, d)
 	}
 	return c
 }
 
 // up starts a node if it is down.
-func (d *node) up(t *testing.T) {
+func (c *nodes) up(t *testing.T, d *node) {
 	t.Helper()
 	if d.process == nil || !d.process.Alive() {
-		d.process = rig.Tidemark(t, d.env, "replicate", "-config", d.conf)
+		d.process = rig.Start(t, rig.Command{Path: c.binary, Args: []string{"replicate", "-config", d.conf}, Env: d.env})
 		d.lives = append(d.lives, d.process)
+	}
+}
+
+// withFaultyClocks has nodes whose clocks can be set.
+func (c *nodes) withFaultyClocks(t *testing.T) {
+	t.Helper()
+	c.binary = filepath.Join(t.TempDir(), "tidemark-faultyclock")
+	build := exec.Command("go", "build", "-tags", "faultyclock", "-o", c.binary, "./cmd/tidemark")
+	build.Dir = rig.Root(t)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build tidemark: %v\n%s", err, out)
+	}
+}
+
+// setClock lets the wall clock of a node be ahead, and its clocks run at a rate
+// from its next start on.
+func (d *node) setClock(t *testing.T, ahead time.Duration, rate float64) {
+	t.Helper()
+	next := d.clock + ".next"
+	put := os.WriteFile(next, fmt.Appendf(nil, "%f %f\n", ahead.Seconds(), rate), 0o600)
+	if err := errors.Join(put, os.Rename(next, d.clock)); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -173,109 +198,4 @@ func (d *node) drop(which func(*http.Request) bool) {
 			next.ServeHTTP(w, r)
 		})
 	})
-}
-
-// settle starts all nodes, waits until they agree, ends them, the primary last,
-// and compares what it left with what was committed anywhere.
-func (c *nodes) settle(t *testing.T) {
-	t.Helper()
-	for _, d := range c.all {
-		d.proxy.Heal()
-		d.up(t)
-	}
-	p := c.primary(t)
-	p.commits(t)
-	rig.Eventually(t, rig.Limit, func(context.Context) error {
-		for _, d := range c.all {
-			if d != p && d.says() != "follower" {
-				return fmt.Errorf("node %s says %q", d.name, d.says())
-			}
-		}
-		return nil
-	})
-	c.followersHave(t, p)
-	for _, d := range c.all {
-		if d != p {
-			d.leave(t)
-		}
-	}
-	p.leave(t)
-	c.check(t, p)
-}
-
-// followersHave waits until every follower has applied a row that the primary
-// has by now.
-func (c *nodes) followersHave(t *testing.T, p *node) {
-	t.Helper()
-	var run string
-	var n int64
-	row := testdb.Open(t, p.path).QueryRowContext(t.Context(), "SELECT run, n FROM rows ORDER BY rowid DESC LIMIT 1")
-	if err := row.Scan(&run, &n); err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range c.all {
-		if d == p {
-			continue
-		}
-		rig.Eventually(t, rig.Limit, func(ctx context.Context) error {
-			var have int
-			db := testdb.Open(t, d.path)
-			defer db.Close()
-			err := db.QueryRowContext(ctx, "SELECT count(*) FROM rows WHERE run = ? AND n = ?", run, n).Scan(&have)
-			if err == nil && have == 0 {
-				err = fmt.Errorf("row %d of %s is not there", n, run)
-			}
-			if err != nil {
-				return fmt.Errorf("node %s: %w", d.name, err)
-			}
-			return nil
-		})
-	}
-}
-
-// check compares what the last primary left with the replica and with what
-// applications have seen.
-func (c *nodes) check(t *testing.T, last *node) {
-	t.Helper()
-	if e := rig.Tidemark(t, c.place.Env, "verify", c.place.URL).Wait(t, rig.Limit); e.Code != 0 {
-		t.Errorf("verify exited with %d:\n%s", e.Code, e.Output)
-	}
-	restored := rig.Restore(t, c.place)
-	testdb.SameDatabase(t, restored, last.path)
-	var logs []string
-	aside := []map[string]bool{rowsOf(t, restored)}
-	for _, d := range c.all {
-		logs = append(logs, d.log)
-		copies, err := filepath.Glob(filepath.Join(stateDir(d.path), "quarantine", "*", "*.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range copies {
-			aside = append(aside, rowsOf(t, path))
-		}
-	}
-	l := readLedger(t, logs...)
-	if n, one := l.unkept(aside[0]); n > 0 {
-		t.Errorf("%d rows that were acknowledged are not in the replica, such as %s", n, one)
-	}
-	if n, one := l.missing(aside...); n > 0 {
-		t.Errorf("%d rows that were committed are neither in the replica nor in a quarantine, such as %s", n, one)
-	}
-	t.Logf("%d rows committed, %d runs, %d in the replica, %d quarantined copies", len(l.rows), len(l.acknowledged), len(aside[0]), len(aside)-1)
-	if len(l.rows) == 0 || len(l.acknowledged) == 0 {
-		t.Error("nothing was committed or acknowledged, so nothing was tested")
-	}
-	if t.Failed() {
-		c.tell(t)
-	}
-}
-
-// tell logs what all processes have said.
-func (c *nodes) tell(t *testing.T) {
-	t.Helper()
-	for _, d := range c.all {
-		for i, p := range d.lives {
-			t.Logf("node %s, life %d:\n%s", d.name, i+1, p.Output())
-		}
-	}
 }
