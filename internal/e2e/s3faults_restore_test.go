@@ -3,7 +3,7 @@
 package e2e_test
 
 import (
-	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -146,7 +146,7 @@ func lasting() map[string]func(*testbucket.Proxy) {
 		return func(p *testbucket.Proxy) { p.Paged(10, 10, instead) }
 	}
 	text := func(text string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 	}
 	return map[string]func(*testbucket.Proxy){
 		"second page 500":       page(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }),
