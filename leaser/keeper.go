@@ -20,7 +20,7 @@ func (l *Leaser) keep(ctx context.Context) error {
 		case look:
 			err = l.look(ctx)
 		case write:
-			err = l.write(ctx)
+			l.write(ctx)
 		default:
 			l.pause(ctx, pause)
 		}
@@ -82,7 +82,8 @@ func (l *Leaser) look(ctx context.Context) error {
 	if err := l.protocol.looked(now, s); err != nil {
 		return fmt.Errorf("read %s/%s: %w", l.lock.bucket, Key, err)
 	}
-	return l.remember()
+	l.remember()
+	return nil
 }
 
 // lookTime leaves a holder time for another write.
@@ -95,9 +96,9 @@ func (l *Leaser) lookTime() time.Duration {
 	return l.cfg.Request
 }
 
-func (l *Leaser) write(ctx context.Context) error {
+func (l *Leaser) write(ctx context.Context) {
 	if !l.raised(ctx) {
-		return nil
+		return
 	}
 	heads := l.heads()
 	l.mu.Lock()
@@ -105,7 +106,7 @@ func (l *Leaser) write(ctx context.Context) error {
 	l.mu.Unlock()
 	if !ok {
 		l.idle()
-		return nil
+		return
 	}
 	limited, cancel := context.WithTimeout(ctx, l.cfg.Request)
 	etag, err := l.lock.write(limited, a.record, a.cond)
@@ -118,7 +119,7 @@ func (l *Leaser) write(ctx context.Context) error {
 	l.story.answered(now, err)
 	l.metrics.wrote(a.kind, err)
 	l.protocol.wrote(now, a, etag, err)
-	return l.remember()
+	l.remember()
 }
 
 func (l *Leaser) idle() {
@@ -136,7 +137,9 @@ func (l *Leaser) raised(ctx context.Context) bool {
 	if !unclear || l.o.Floor == nil {
 		return true
 	}
-	floor, err := l.o.Floor(ctx)
+	limited, cancel := context.WithTimeout(ctx, l.cfg.TTL)
+	floor, err := l.o.Floor(limited)
+	cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
@@ -165,8 +168,9 @@ func (l *Leaser) heads() map[string]Head {
 	return ask()
 }
 
-// remember keeps what the lock told on the node's disk.
-func (l *Leaser) remember() error {
+// remember keeps what the lock told on the node's disk. The lock still has it
+// where the disk takes nothing.
+func (l *Leaser) remember() {
 	p := l.protocol
 	cluster := ""
 	if p.watch.seen && !p.watch.absent || p.held != nil {
@@ -175,7 +179,6 @@ func (l *Leaser) remember() error {
 	if err := l.node.remember(cluster, p.known); err != nil {
 		l.story.failed = errors.Join(l.story.failed, err)
 	}
-	return nil
 }
 
 // guard ends terms in time, whatever requests are under way.
