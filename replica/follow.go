@@ -14,7 +14,10 @@ import (
 	"github.com/tidemark-io/tidemark/replica/apply"
 )
 
-const defaultFollowInterval = time.Second
+const (
+	defaultFollowInterval = time.Second
+	mostFollowPause       = 5 * time.Second // between attempts that fail
+)
 
 // FollowOptions adjusts a Follower; zero fields mean the defaults, but Scratch
 // is needed.
@@ -88,7 +91,8 @@ func NewFollower(r *Replica, c *apply.Copy, o FollowOptions) *Follower {
 // status, logged once, and tried again.
 func (f *Follower) Run(ctx context.Context) error {
 	return loop.Run(ctx, loop.Options{
-		Name: "follow", Interval: f.opts.Interval, MinBackoff: f.opts.Interval, Log: f.opts.Log,
+		Name: "follow", Interval: f.opts.Interval, Log: f.opts.Log,
+		MinBackoff: f.opts.Interval, MaxBackoff: max(f.opts.Interval, mostFollowPause),
 	}, f.poll)
 }
 

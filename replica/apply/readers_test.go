@@ -222,13 +222,13 @@ func TestReadersSeeNoMixedStateWhenTheApplierIsKilled(t *testing.T) {
 }
 
 func TestAKilledChangeOfThePageSizeIsUndone(t *testing.T) {
-	s := newSource(t, testdb.Options{PageSize: 1024}, "CREATE TABLE t (id INTEGER PRIMARY KEY, v)", fmt.Sprintf(fill, 3000, 700))
+	s := newSource(t, testdb.Options{PageSize: 1024}, "CREATE TABLE t (id INTEGER PRIMARY KEY, v)", fmt.Sprintf(fill, 800, 700))
 	c := newCopied(t, s.image, s.pos)
 	before := s.pos
 	old := s.image
 	for i, size := range []int{512, 4096, 65536} {
 		c.close()
-		other := newSource(t, testdb.Options{PageSize: size}, "CREATE TABLE t (id INTEGER PRIMARY KEY, v)", fmt.Sprintf(fill, 1500*(1+i), 900))
+		other := newSource(t, testdb.Options{PageSize: size}, "CREATE TABLE t (id INTEGER PRIMARY KEY, v)", fmt.Sprintf(fill, 400*(1+i), 900))
 		name := filepath.Join(t.TempDir(), "image")
 		if err := os.WriteFile(name, other.image, 0o600); err != nil {
 			t.Fatal(err)
