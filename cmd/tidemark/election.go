@@ -73,9 +73,10 @@ func (t *term) serve(ctx context.Context) error {
 	n.publish()
 	appErr := t.application(ctx)
 	n.publish() // not the primary any more, for who looks
+	shut := t.shutGates(ctx)
 	err := t.finish(ctx, held)
 	end()
-	err = errors.Join(appErr, err, workers.Wait(), t.sidecar.Close())
+	err = errors.Join(appErr, err, workers.Wait(), shut.Open(), t.sidecar.Close())
 	if hookErr := n.onDemote.Run(context.WithoutCancel(ctx), n.demoted()); hookErr != nil {
 		n.log.Error("hook failed", "error", hookErr)
 	}

@@ -27,6 +27,7 @@ const (
 	fresh                     // there is a database without history, and no replica
 	ahead                     // commits were never uploaded; the replica ends where they begin
 	following                 // a copy of the replica
+	inPlace                   // as the replica, but in use, so that it is no copy
 )
 
 // errAside ends the following of a copy that somebody else wrote to.
@@ -40,19 +41,29 @@ type followed struct {
 	log    *slog.Logger
 	first  chan struct{} // closed once it is known how the database stands, or that this fails
 	once   sync.Once
-	aside  bool   // what is in the file is to be set aside before it is replaced
-	kept   traces // the file that was set aside last
-	// touched (capacity 1) is signaled when somebody else wrote to the copy.
-	touched chan struct{}
+	intruders
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	held
+	err   error // why the last attempt ended; nil: it did not
+	since time.Time
+}
+
+// intruders are other writers of a database that is to follow.
+type intruders struct {
+	touched chan struct{} // capacity 1: somebody else wrote to the copy
+	aside   bool          // what is in the file is to be set aside before it is replaced
+	kept    traces        // of the file that was set aside last
+	gate    *shutGate     // before a database that cannot be made a copy yet
+}
+
+// held is what is open of a database, and how it stands.
+type held struct {
 	stands   standing
 	lock     *capture.StateLock
 	copy     *apply.Copy
 	follower *replica.Follower
 	tail     capture.Tail
-	err      error // why the last attempt ended; nil: it did not
-	since    time.Time
 }
 
 func newFollowed(ctx context.Context, cfg Database, n *node) (*followed, error) {
@@ -65,7 +76,9 @@ func newFollowed(ctx context.Context, cfg Database, n *node) (*followed, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &followed{cfg: cfg, remote: r, node: n, log: log, first: make(chan struct{}), touched: make(chan struct{}, 1)}, nil
+	return &followed{
+		cfg: cfg, remote: r, node: n, log: log, first: make(chan struct{}), intruders: intruders{touched: make(chan struct{}, 1)},
+	}, nil
 }
 
 // Follow keeps the copy warm until ctx ends, starting anew after errors. What
@@ -106,6 +119,7 @@ func (f *followed) run(ctx context.Context) error {
 		}
 		return nil
 	})
+	group.Go(func() error { f.uploadSetAside(ctx); return nil })
 	err := f.warm().Run(ctx)
 	stop(nil)
 	_ = group.Wait()
@@ -180,7 +194,7 @@ func (f *followed) let() error {
 	if f.lock != nil {
 		errs = append(errs, f.lock.Close())
 	}
-	f.stands, f.copy, f.follower, f.lock, f.tail = unsettled, nil, nil, nil, capture.Tail{}
+	f.held = held{}
 	select {
 	case <-f.touched: // it was about that copy
 	default:
@@ -188,9 +202,11 @@ func (f *followed) let() error {
 	return errors.Join(errs...)
 }
 
-// Close gives the database free.
+// Close gives the database free. Nothing may be under way.
 func (f *followed) Close() error {
-	if err := f.let(); err != nil {
+	err := f.gate.Open()
+	f.gate = nil
+	if err = errors.Join(err, f.let()); err != nil {
 		return fmt.Errorf("database %s: %w", f.cfg.Path, err)
 	}
 	return nil

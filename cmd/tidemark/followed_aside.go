@@ -47,9 +47,6 @@ func (f *followed) setAside(ctx context.Context, tail capture.Tail, common ltx.T
 	f.kept = tracesOf(f.cfg.Path)
 	f.log.Error("local commits are not part of the replica and were set aside", "quarantine", entry.ID,
 		"first_txid", uint64(entry.First), "last_txid", uint64(entry.Last), "database", entry.Database())
-	if err := f.uploadAside(ctx, entry); err != nil {
-		f.log.Warn("what was set aside is on this disk alone", "quarantine", entry.ID, "error", err)
-	}
 	return nil
 }
 
@@ -103,8 +100,7 @@ func (f *followed) firstForeign(ctx context.Context, m *quarantine.Manifest) err
 	return nil
 }
 
-// uploadAside keeps what was set aside on the bucket too, beside the replica:
-// the disk of this node may not last.
+// uploadAside uploads one entry, to a place beside the replica.
 func (f *followed) uploadAside(ctx context.Context, e quarantine.Entry) error {
 	place := f.remote.place
 	if place.dir != "" {
@@ -117,6 +113,23 @@ func (f *followed) uploadAside(ctx context.Context, e quarantine.Entry) error {
 		return err
 	}
 	return quarantine.Upload(ctx, r.bucket, "", e)
+}
+
+// uploadSetAside brings to the bucket what is set aside and not there yet: the
+// disk of this node may not last.
+func (f *followed) uploadSetAside(ctx context.Context) {
+	entries, err := quarantine.List(quarantine.Dir(capture.StateDir(f.cfg.Path)))
+	if err != nil {
+		f.log.Warn("the quarantine cannot be read", "error", err)
+	}
+	for _, e := range entries {
+		if e.Problem != "" || !e.Uploaded.At.IsZero() || !e.Acknowledged.IsZero() {
+			continue
+		}
+		if err := f.uploadAside(ctx, e); err != nil {
+			f.log.Warn("what was set aside is on this disk alone", "quarantine", e.ID, "error", err)
+		}
+	}
 }
 
 // outranked is a replica that a later term has written.

@@ -44,6 +44,15 @@ func (f *followed) claim(ctx context.Context, t *term) error {
 			if err := f.let(); err != nil { // and see what became of it
 				return err
 			}
+		case inPlace:
+			claimed, err := f.claimInPlace(ctx, t)
+			if err != nil || claimed {
+				return err
+			}
+			if err := errors.Join(f.gate.Open(), f.let()); err != nil {
+				return err
+			}
+			f.gate = nil
 		case following:
 			err := f.claimNext(ctx, t)
 			if !errors.Is(err, errAside) {
@@ -77,6 +86,35 @@ func (f *followed) uploadTail(ctx context.Context, t *term) error {
 	}
 	f.log.Info("commits of an earlier run uploaded", "files", len(files))
 	return nil
+}
+
+// claimInPlace claims for a database that is in use and as the replica ends;
+// false: it ends otherwise by now.
+func (f *followed) claimInPlace(ctx context.Context, t *term) (bool, error) {
+	to, err := t.remote(ctx, f)
+	if err != nil {
+		return false, err
+	}
+	if err := f.outranked(ctx, t.lease.Generation()); err != nil {
+		return false, err
+	}
+	f.mu.Lock()
+	end := f.tail.End
+	f.mu.Unlock()
+	tip, err := f.remote.replica.Tip(ctx)
+	if err != nil || tip.Pos != end {
+		return false, err
+	}
+	tip.Pos, err = to.replica.Claim(ctx, tip, t.id)
+	if errors.Is(err, replica.ErrTaken) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	t.claimed(f, tip)
+	f.log.Info("replica claimed, the database is in use", "txid", uint64(tip.Pos.TXID), "generation", t.lease.Generation())
+	return true, nil
 }
 
 // claimNext catches up and claims the transaction after the tip, again and again
@@ -131,7 +169,9 @@ func (f *followed) release(ctx context.Context, t *term) (*capture.Parked, error
 	f.mu.Lock()
 	c, stands := f.copy, f.stands
 	f.mu.Unlock()
-	if err := f.unfence(); err != nil {
+	err := errors.Join(f.unfence(), f.gate.Open())
+	f.gate = nil
+	if err != nil {
 		return nil, err
 	}
 	var parked *capture.Parked

@@ -19,6 +19,8 @@ func (f *followed) Report() DatabaseReport {
 	case ahead:
 		r.State = stateWaiting
 		r.Captured, r.Uploaded, r.SpoolFiles = position(tail.End), position(tail.Base), len(tail.Files)
+	case inPlace:
+		r.State, r.Captured, r.Uploaded = stateFollowing, position(tail.End), position(tail.End)
 	case following:
 		s := follower.Status()
 		r.State, r.Captured = stateFollowing, position(s.Pos)

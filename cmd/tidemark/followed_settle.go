@@ -24,13 +24,38 @@ func (f *followed) settle(ctx context.Context) error {
 	if f.standing() == following {
 		return nil
 	}
-	if err := f.let(); err != nil {
-		return err
+	if !f.gate.Alone() { // nothing was committed since, and it is still in use
+		if f.standing() == inPlace {
+			return nil
+		}
+		return fmt.Errorf("%s: %w: let the application close it, because it is to follow another primary", f.cfg.Path, apply.ErrInUse)
 	}
-	err := f.open(ctx)
+	err := errors.Join(f.gate.Open(), f.let())
+	f.gate = nil
+	if err == nil {
+		err = f.open(ctx)
+	}
+	if err == nil && f.standing() != inPlace {
+		return nil
+	}
 	if err != nil {
 		err = errors.Join(err, f.let())
 	}
+	if f.standing() == inPlace || errors.Is(err, apply.ErrInUse) {
+		err = errors.Join(err, f.shut(ctx))
+	}
+	return err
+}
+
+// shut keeps writers out of a database that cannot be made a copy, because
+// somebody has it open.
+func (f *followed) shut(ctx context.Context) (err error) {
+	if f.node.cfg.HA.FenceLocal != fenceLock {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	f.gate, err = shut(ctx, f.cfg.Path)
 	return err
 }
 
@@ -112,7 +137,12 @@ func (f *followed) relate(ctx context.Context, tail capture.Tail) error {
 		if err := clearSpool(f.cfg.Path); err != nil { // the replica holds what it holds
 			return err
 		}
-		return f.follow(ctx)
+		err := f.follow(ctx)
+		if relation == replica.Equal && errors.Is(err, apply.ErrInUse) {
+			f.setStanding(inPlace)
+			return nil
+		}
+		return err
 	}
 	return f.diverged(ctx, tail, at)
 }
@@ -137,6 +167,7 @@ func (f *followed) diverged(ctx context.Context, tail capture.Tail, common ltx.T
 	if err := c.Reseed(ctx, common, local...); err != nil {
 		return err
 	}
+	f.setStanding(following)
 	return clearSpool(f.cfg.Path)
 }
 
@@ -155,8 +186,11 @@ func (f *followed) follow(ctx context.Context) error {
 	if err := clearSpool(f.cfg.Path); err != nil {
 		return err
 	}
-	_, err := f.openCopy(ctx)
-	return err
+	if _, err := f.openCopy(ctx); err != nil {
+		return err
+	}
+	f.setStanding(following)
+	return nil
 }
 
 // clearSpool removes files that were captured, and are on the replica or set
@@ -185,7 +219,7 @@ func (f *followed) openCopy(ctx context.Context) (*replica.Follower, error) {
 		},
 	})
 	f.mu.Lock()
-	f.copy, f.follower, f.stands = c, follower, following
+	f.copy, f.follower = c, follower
 	f.mu.Unlock()
 	return follower, f.fence(ctx, c)
 }

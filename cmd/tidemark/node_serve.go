@@ -15,11 +15,21 @@ func (n *node) serve(ctx context.Context, l listeners) error {
 		n.buckets.metrics.registry.MustRegister(newReportCollector(n.Report, n.buckets.metrics.label), newRoleCollector(n.Role))
 	}
 	views := web.Views{
-		Problems: func() []web.Problem { return n.Report().problems() },
+		Problems: n.problems,
 		Status:   func() any { return n.Report() },
 		Metrics:  n.buckets.metrics.registry,
 	}
 	return l.serve(ctx, n.Handler(), primaryHandler(web.Handler(views), n.Role), n.log)
+}
+
+// problems are those of the databases, and not to know who is the primary.
+func (n *node) problems() []web.Problem {
+	r := n.Report()
+	all := r.problems()
+	if r.Lease.Role == roleCutOff {
+		all = append(all, web.Problem{Name: "lease", Since: r.Lease.Since, Error: orDash(r.Lease.Error)})
+	}
+	return all
 }
 
 // Handler answers GET /status, and orders: those about a database go to the

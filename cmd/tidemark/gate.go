@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+// shutGate keeps all other processes of this machine from committing to a
+// database that is not a copy: it holds SQLite's write lock, so that they get
+// SQLITE_BUSY, and readers go on. It must be opened again before the files of
+// the database are closed by anybody else in this process.
+type shutGate struct {
+	db   *sql.DB
+	tx   *sql.Conn
+	file *os.File // to ask for the locks of others
+}
+
+// shut waits for a transaction that is open until ctx ends.
+func shut(ctx context.Context, path string) (*shutGate, error) {
+	name := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=rw&_busy_timeout=50"}
+	db, err := sql.Open("sqlite3", name.String())
+	if err != nil {
+		return nil, fmt.Errorf("fence-local: %w", err)
+	}
+	g := &shutGate{db: db}
+	if g.file, err = os.Open(path); err != nil {
+		return nil, errors.Join(fmt.Errorf("fence-local: %w", err), db.Close())
+	}
+	if g.tx, err = db.Conn(ctx); err == nil {
+		err = g.begin(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fence-local: keep writers of %s out: %w", path, errors.Join(err, g.Open()))
+	}
+	return g, nil
+}
+
+func (g *shutGate) begin(ctx context.Context) error {
+	for {
+		_, err := g.tx.ExecContext(ctx, "BEGIN IMMEDIATE")
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		select { // a writer is at work
+		case <-ctx.Done():
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// Open lets writers in again. A nil gate is open.
+func (g *shutGate) Open() error {
+	if g == nil {
+		return nil
+	}
+	var err error
+	if g.tx != nil {
+		_, err = g.tx.ExecContext(context.Background(), "ROLLBACK")
+		err = errors.Join(ignoreNoTransaction(err), g.tx.Close())
+	}
+	return errors.Join(err, g.db.Close(), g.file.Close())
+}
+
+// Alone tells whether no other process has the database open in WAL mode: each
+// holds a shared lock from then on. A nil gate tells nothing, and is alone.
+func (g *shutGate) Alone() bool {
+	if g == nil {
+		return true
+	}
+	const sharedFirst, sharedBytes = 1<<30 + 2, 510 // as SQLite has them
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: sharedFirst, Len: sharedBytes}
+	err := unix.FcntlFlock(g.file.Fd(), unix.F_GETLK, &lock)
+	return err == nil && lock.Type == unix.F_UNLCK
+}
+
+// ignoreNoTransaction leaves out that nothing had begun.
+func ignoreNoTransaction(err error) error {
+	if err != nil && err.Error() == "cannot rollback - no transaction is active" {
+		return nil
+	}
+	return err
+}
+
+// gates are those of all databases of a term.
+type gates []*shutGate
+
+// shutGates keeps local writers out of the databases at the end of a term, where
+// fence-local says so and no child was stopped for it. One that cannot be shut
+// is left open: what comes in is set aside later.
+func (t *term) shutGates(ctx context.Context) gates {
+	n := t.node
+	if n.cfg.HA.FenceLocal != fenceLock || len(n.app.command) > 0 && n.cfg.HA.ExecRole == rolePrimary {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.cfg.HA.Lease.Times.Stop)
+	defer cancel()
+	all := make(gates, len(n.databases))
+	var group errgroup.Group
+	for i, f := range n.databases {
+		group.Go(func() error {
+			if !hasContent(f.cfg.Path) || isCopy(f.cfg.Path) {
+				return nil
+			}
+			var err error
+			if all[i], err = shut(ctx, f.cfg.Path); err != nil {
+				f.log.Warn("local writers are not kept out", "error", err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return all
+}
+
+// Open lets writers in again.
+func (g gates) Open() error {
+	var errs []error
+	for _, gate := range g {
+		errs = append(errs, gate.Open())
+	}
+	return errors.Join(errs...)
+}
