@@ -114,12 +114,17 @@ func TestDuckDBReadsACopyWhileItFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	testdb.SameDatabase(t, path, f.path)
-	// Capture goes on from the page sums that following kept.
+	goesOn(t, f.path, p)
+}
+
+// goesOn checks that capture goes on from the page sums that following kept.
+func goesOn(t *testing.T, path string, p rig.Place) {
+	t.Helper()
 	bases, before := len(p.Level(t, 9)), p.Newest(t)
-	testdb.Exec(t, testdb.Open(t, f.path), "INSERT INTO ledger(w, pad) VALUES (1, randomblob(10))")
-	rig.ReplicateOnce(t, f.path, p)
+	testdb.Exec(t, testdb.Open(t, path), "INSERT INTO ledger(w, pad) VALUES (1, randomblob(10))")
+	rig.ReplicateOnce(t, path, p)
 	if n := len(p.Level(t, 9)); n != bases || p.Newest(t) != before+1 {
 		t.Errorf("%d full copies after promotion, %d before; transaction %d after %d", n, bases, p.Newest(t), before)
 	}
-	testdb.SameDatabase(t, f.path, rig.Restore(t, p))
+	testdb.SameDatabase(t, path, rig.Restore(t, p))
 }
