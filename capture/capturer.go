@@ -145,7 +145,7 @@ func (c *Capturer) follow(ctx context.Context) error {
 		signal(c.wake)
 		return nil
 	}
-	rest(ctx, time.Since(start))
+	c.restUnlessAwaited(ctx, time.Since(start))
 	return err
 }
 

@@ -14,7 +14,8 @@ import (
 
 // conn is one SQLite connection that only ever reads and checkpoints.
 type conn struct {
-	c *sqlite3.SQLiteConn
+	c    *sqlite3.SQLiteConn
+	path string
 }
 
 // openConn connects to an existing database; it never creates one.
@@ -25,7 +26,7 @@ func openConn(path string) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", path, err)
 	}
-	c := &conn{c: dc.(*sqlite3.SQLiteConn)}
+	c := &conn{dc.(*sqlite3.SQLiteConn), path}
 	for _, pragma := range []string{"PRAGMA wal_autocheckpoint=0", "PRAGMA cache_size=-64"} {
 		if err := c.exec(pragma); err != nil {
 			return nil, errors.Join(fmt.Errorf("connect to %s: %w", path, err), c.close())
@@ -56,10 +57,10 @@ func (c *conn) row(query string) ([]driver.Value, error) {
 // begin opens a read transaction: from here on SQLite keeps what it sees.
 func (c *conn) begin() error {
 	if err := c.exec("BEGIN"); err != nil {
-		return fmt.Errorf("begin read transaction: %w", err)
+		return fmt.Errorf("begin read transaction on %s: %w", c.path, err)
 	}
 	if err := c.exec("PRAGMA schema_version"); err != nil {
-		return errors.Join(fmt.Errorf("begin read transaction: %w", err), c.exec("ROLLBACK"))
+		return errors.Join(fmt.Errorf("begin read transaction on %s: %w", c.path, readFault(err)), c.exec("ROLLBACK"))
 	}
 	return nil
 }
@@ -69,7 +70,7 @@ func (c *conn) end() error {
 		return nil
 	}
 	if err := c.exec("COMMIT"); err != nil {
-		return fmt.Errorf("end read transaction: %w", err)
+		return fmt.Errorf("end read transaction on %s: %w", c.path, err)
 	}
 	return nil
 }
@@ -82,7 +83,7 @@ func (c *conn) passive() (ran bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("passive checkpoint: %w", err)
+		return false, fmt.Errorf("passive checkpoint of %s: %w", c.path, err)
 	}
 	return v[0] == int64(0), nil
 }
@@ -117,6 +118,16 @@ func (c *conn) lockWriters() (ok bool, err error) {
 func (c *conn) unlock() error { return c.exec("ROLLBACK") }
 
 func (c *conn) close() error { return c.c.Close() }
+
+// readFault adds what SQLite leaves out: it calls a file malformed that the
+// system fails to read with EIO.
+func readFault(err error) error {
+	var e sqlite3.Error
+	if errors.As(err, &e) && e.Code == sqlite3.ErrCorrupt {
+		return fmt.Errorf("%w, or the disk fails to read it (input/output error)", err)
+	}
+	return err
+}
 
 func isLocked(err error) bool {
 	var e sqlite3.Error

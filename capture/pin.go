@@ -53,6 +53,10 @@ func (c *cursor) begin() (reader, error) {
 		if err != nil {
 			return r, err
 		}
+		barred, err := c.db.barred()
+		if err != nil {
+			return r, err
+		}
 		if err := conn.begin(); err != nil {
 			return r, err
 		}
@@ -63,7 +67,7 @@ func (c *cursor) begin() (reader, error) {
 		if bound := boundOf(after); bound.sameLog(boundOf(before)) {
 			r.bound = bound
 			r.firm = after.Backfilled < before.MaxFrame
-			r.loose = after.IndexState == before.IndexState && before.Backfilled == before.MaxFrame
+			r.loose = !barred && after.IndexState == before.IndexState && before.Backfilled == before.MaxFrame
 			return r, nil
 		}
 		if err := conn.end(); err != nil {
@@ -139,6 +143,10 @@ func (c *cursor) checkpoint() error {
 		ran, err := c.db.conns[1-c.held].passive()
 		c.ran = ran
 		if ran || err != nil || time.Now().After(deadline) {
+			return err
+		}
+		ih, err := c.index()
+		if err != nil || ih.Backfilled == ih.MaxFrame { // somebody else did it, and may wait for us now
 			return err
 		}
 	}

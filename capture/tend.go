@@ -43,6 +43,9 @@ func (c *Capturer) tend(ctx context.Context) error {
 	if copied && c.cur.loose {
 		return nil
 	}
+	if err := c.makeWay(ctx); err != nil {
+		return err
+	}
 	if copied && ih.MaxFrame > 0 {
 		// A checkpoint of the application may wait for us, and hold up writers.
 		if err := c.captureAll(ctx); err != nil {
