@@ -13,6 +13,7 @@ CHAOS    := 10m
 export CGO_ENABLED := 1
 
 # All that needs no second program, but for the S3 server of the bucket tests.
+# The simulation of the lease runs once more, ten times as long, without -race.
 check: fmt vet lint unit
 
 # Everything: what README.md calls.
@@ -25,6 +26,7 @@ fmt:
 vet:
 	go vet ./...
 	go vet -tags e2e,bench ./...
+	go vet -tags faultyclock ./cmd/...
 
 lint:
 	@if [[ -x $(TOOLS)/golangci-lint ]]; then $(TOOLS)/golangci-lint run ./...; \
@@ -32,6 +34,7 @@ lint:
 
 unit: $(TOOLS)/versitygw
 	go test -race ./...
+	go test -run '^(TestNoSchedule|TestTheSimulation)' ./leaser
 
 e2e: tools build
 	TIDEMARK_BIN=$(CURDIR)/bin/tidemark go test -tags e2e -count 1 -timeout 30m ./internal/e2e/...
