@@ -74,10 +74,10 @@ func TestADirectoryThatComesBackIsWatchedAgain(t *testing.T) {
 	})
 	defer stop()
 	for range 2 {
+		before := lost.Load()
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		before := lost.Load()
 		eventually(t, "told that the directory is there", func() bool { return lost.Load() > before })
 		woken.Store(0)
 		eventually(t, "woken", func() bool {
