@@ -89,7 +89,10 @@ func Open(ctx context.Context, path, stateDir string, o Options) (_ *Copy, err e
 			err = errors.Join(fmt.Errorf("open copy %s: %w", path, err), c.close())
 		}
 	}()
-	if err := settle(file); err != nil {
+	if c.note, err = openNote(filepath.Join(stateDir, noteName)); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(c.distrust(), settle(file)); err != nil {
 		return nil, err
 	}
 	if c.file, err = os.OpenFile(file, os.O_RDWR, 0); err != nil {
@@ -97,9 +100,6 @@ func Open(ctx context.Context, path, stateDir string, o Options) (_ *Copy, err e
 	}
 	c.locks = locks{f: c.file}
 	if c.sums, err = ltx.OpenPageSums(filepath.Join(stateDir, sumsName)); err != nil {
-		return nil, err
-	}
-	if c.note, err = openNote(filepath.Join(stateDir, noteName)); err != nil {
 		return nil, err
 	}
 	if err := c.start(ctx); err != nil {

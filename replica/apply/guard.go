@@ -119,9 +119,20 @@ func (c *Copy) toRollback(ctx context.Context) error {
 	w := &work{pages: nothing, next: now}
 	w.next.shown = now.chain.show(now.nextCounter())
 	if err := c.commit(brief, w); err != nil {
-		return fmt.Errorf("take out of WAL mode: %w", err)
+		// It is no copy yet: whoever has it open may write to it.
+		return errors.Join(fmt.Errorf("take out of WAL mode: %w", err), c.note.clear())
 	}
 	return nil
+}
+
+// distrust forgets where the copy is when somebody put a WAL beside it, before
+// SQLite makes that part of the file: page 1 need not tell.
+func (c *Copy) distrust() error {
+	frames, err := framesBeside(c.path)
+	if err != nil || !frames || !c.note.known() || c.note.new.shown == c.note.new.chain {
+		return err
+	}
+	return c.note.write(side{}, side{})
 }
 
 // Lock keeps writers out of the copy until Unlock: they get SQLITE_BUSY, readers

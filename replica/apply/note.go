@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -59,6 +60,42 @@ func (n *note) load(b []byte) {
 	n.seq = seq
 	n.old.load(b[16:])
 	n.new.load(b[16+sideSize:])
+}
+
+// IsCopy tells whether the database at path is a copy by what a state directory
+// says: page 1 may hold other bytes than the chain, so that only Open knows what
+// to make of it. Release ends that.
+func IsCopy(path, stateDir string) (is bool, err error) {
+	name := filepath.Join(stateDir, noteName)
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	n, err := openNote(name)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	var h header
+	if _, err := f.ReadAt(h[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	for _, s := range []side{n.new, n.old} {
+		if s.shown == s.chain && s.shown == h && s.pages > 0 {
+			return false, nil // not made one yet, or any more
+		}
+	}
+	return n.known(), nil
+}
+
+// clear forgets what was noted.
+func (n *note) clear() error {
+	n.seq, n.old, n.new = 0, side{}, side{}
+	return errors.Join(n.f.Truncate(0), n.f.Sync())
 }
 
 // known tells whether the file says anything.

@@ -20,7 +20,7 @@ import (
 // raw descriptors of this process hold no locks that SQLite's own closing
 // could take away. It wraps ErrInUse when somebody has the database open.
 func settle(path string) error {
-	wal, err := leftBeside(path, "-wal")
+	wal, err := framesBeside(path)
 	if err != nil {
 		return err
 	}
@@ -28,17 +28,21 @@ func settle(path string) error {
 	if err != nil || !wal && !journal {
 		return err
 	}
-	if err := visit(path, wal); err != nil {
+	if err := visit(path); err != nil {
 		return fmt.Errorf("settle %s: %w", path, err)
 	}
-	if wal, err = leftBeside(path, "-wal"); err != nil || wal {
-		return errors.Join(err, inUse(path))
+	if wal, err = framesBeside(path); err != nil {
+		return err
+	}
+	if wal {
+		return inUse(path)
 	}
 	return nil
 }
 
-// visit opens and closes the database by a connection of SQLite.
-func visit(path string, wal bool) (err error) {
+// visit opens and closes the database by a connection of SQLite, which plays
+// back a journal or makes a WAL part of the file.
+func visit(path string) (err error) {
 	dsn := (&url.URL{Scheme: "file", Path: path}).String()
 	dsn = strings.Replace(dsn, "file://", "file:", 1) + "?mode=rw&_busy_timeout=1000"
 	opened, err := (&sqlite3.SQLiteDriver{}).Open(dsn)
@@ -47,28 +51,21 @@ func visit(path string, wal bool) (err error) {
 	}
 	c := opened.(*sqlite3.SQLiteConn)
 	defer func() { err = errors.Join(err, c.Close()) }()
-	query := "PRAGMA schema_version"
-	if wal {
-		query = "PRAGMA wal_checkpoint(TRUNCATE)"
+	// A checkpoint before anything was read would not know of the WAL.
+	for _, query := range []string{"PRAGMA schema_version", "PRAGMA wal_checkpoint(TRUNCATE)"} {
+		rows, err := c.QueryContext(context.Background(), query, nil)
+		if err == nil {
+			err = errors.Join(ignore(rows.Next(make([]driver.Value, len(rows.Columns()))), io.EOF), rows.Close())
+		}
+		var e sqlite3.Error
+		if errors.As(err, &e) && (e.Code == sqlite3.ErrBusy || e.Code == sqlite3.ErrLocked) {
+			return errors.Join(inUse(path), err)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	rows, err := c.QueryContext(context.Background(), query, nil)
-	if err == nil {
-		err = errors.Join(ignore(rows.Next(make([]driver.Value, len(rows.Columns()))), io.EOF), rows.Close())
-	}
-	var e sqlite3.Error
-	if errors.As(err, &e) && (e.Code == sqlite3.ErrBusy || e.Code == sqlite3.ErrLocked) {
-		return errors.Join(inUse(path), err)
-	}
-	return err
-}
-
-// leftBeside tells whether there is a file beside the database.
-func leftBeside(path, suffix string) (bool, error) {
-	_, err := os.Lstat(path + suffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
+	return nil
 }
 
 // walHeader is the size of a WAL without frames (SQLite file format, section
