@@ -16,6 +16,7 @@ import (
 type application struct {
 	command []string
 	signals <-chan os.Signal // for it; those that end this process are not passed on
+	reaper  *child.Reaper    // nil: none is needed
 	log     *slog.Logger
 	changed chan struct{} // capacity 1: the role is another one, tell it by SIGHUP
 }
@@ -36,7 +37,7 @@ func (a *application) run(ctx context.Context, role RoleReport, grace func() tim
 	})
 	a.log.Info("child starting", "program", a.command[0], "role", role.Role) // arguments may hold secrets
 	code, err := child.Command{
-		Args: a.command, Signals: signals, Reap: os.Getpid() == 1, Env: role.environment(), Group: true,
+		Args: a.command, Signals: signals, Env: role.environment(), Group: true, Reaper: a.reaper,
 	}.Run(kill)
 	close(ended)
 	_ = group.Wait()

@@ -25,6 +25,7 @@ type hook struct {
 	name    string // the key of the configuration
 	command []string
 	timeout time.Duration
+	reaper  *child.Reaper // nil: none is needed
 	log     *slog.Logger
 }
 
@@ -38,7 +39,7 @@ func (h hook) Run(ctx context.Context, role RoleReport) error {
 	defer cancel()
 	program := filepath.Base(h.command[0]) // arguments may hold secrets
 	begin := time.Now()
-	code, err := child.Command{Args: h.command, Env: role.environment(), Group: true}.Run(ctx)
+	code, err := child.Command{Args: h.command, Env: role.environment(), Group: true, Reaper: h.reaper}.Run(ctx)
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/child"
 	"github.com/tidemark-io/tidemark/leaser"
 	"github.com/tidemark-io/tidemark/s3"
 	"github.com/tidemark-io/tidemark/storage"
@@ -43,6 +45,7 @@ type outlets struct {
 	onDemote  hook
 	app       *application
 	appEnded  chan struct{} // closed when the child that runs in any role has ended
+	reaper    *child.Reaper // of the first process of a container; nil: it is none
 }
 
 // current is what a node is at, for others to look at.
@@ -91,11 +94,16 @@ func newOutlets(cfg Config, command []string, log *slog.Logger) (outlets, error)
 	if err != nil {
 		return outlets{}, err
 	}
+	var reaper *child.Reaper
+	if os.Getpid() == 1 {
+		reaper = child.NewReaper()
+	}
 	return outlets{
+		reaper:    reaper,
 		file:      &roleFile{path: cfg.HA.RoleFile},
-		onPromote: hook{name: "on-promote", command: promote, timeout: cfg.HA.HookTimeout, log: log},
-		onDemote:  hook{name: "on-demote", command: demote, timeout: cfg.HA.HookTimeout, log: log},
-		app:       &application{command: command, log: log, changed: make(chan struct{}, 1)},
+		onPromote: hook{name: "on-promote", command: promote, timeout: cfg.HA.HookTimeout, reaper: reaper, log: log},
+		onDemote:  hook{name: "on-demote", command: demote, timeout: cfg.HA.HookTimeout, reaper: reaper, log: log},
+		app:       &application{command: command, reaper: reaper, log: log, changed: make(chan struct{}, 1)},
 		appEnded:  make(chan struct{}),
 	}, nil
 }

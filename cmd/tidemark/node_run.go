@@ -29,6 +29,9 @@ func (n *node) phases(hard, soft context.Context, l listeners) error {
 	workers, broken := errgroup.WithContext(life)
 	workers.Go(func() error { return n.serve(life, l) })
 	workers.Go(func() error { n.watch(life); return nil })
+	if n.reaper != nil {
+		workers.Go(func() error { _ = n.reaper.Run(life); return nil })
+	}
 	context.AfterFunc(broken, func() { n.quit(context.Cause(broken)) })
 	context.AfterFunc(soft, n.noteOver)
 	if n.cfg.HA.ExecRole == execAny && len(n.app.command) > 0 {

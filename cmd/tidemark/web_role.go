@@ -1,30 +1,26 @@
 package main
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 )
 
 // roleCollector shows the role of a node as metrics, at the time of a scrape.
 type roleCollector struct {
-	role                                func() RoleReport
-	is, generation, remaining, degraded *prometheus.Desc
+	role         func() RoleReport
+	is, degraded *prometheus.Desc
 }
 
 func newRoleCollector(role func() RoleReport) *roleCollector {
 	return &roleCollector{
-		role:       role,
-		is:         prometheus.NewDesc("tidemark_role", "What this node is: 1 for its role, 0 for the others.", []string{"role"}, nil),
-		generation: prometheus.NewDesc("tidemark_role_generation", "Generation of the lease as this node knows it.", nil, nil),
-		remaining:  prometheus.NewDesc("tidemark_role_remaining_seconds", "How long the lease of this node lasts if it is not renewed.", nil, nil),
-		degraded:   prometheus.NewDesc("tidemark_role_degraded", "Whether the lease was not renewed for a while.", nil, nil),
+		role:     role,
+		is:       prometheus.NewDesc("tidemark_role", "What this node is: 1 for its role, 0 for the others.", []string{"role"}, nil),
+		degraded: prometheus.NewDesc("tidemark_role_degraded", "Whether the lease was not renewed for a while.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *roleCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.is, c.generation, c.remaining, c.degraded} {
+	for _, d := range []*prometheus.Desc{c.is, c.degraded} {
 		descs <- d
 	}
 }
@@ -41,8 +37,5 @@ func (c *roleCollector) Collect(out chan<- prometheus.Metric) {
 	for _, role := range []string{rolePrimary, roleFollower, roleCutOff} {
 		out <- prometheus.MustNewConstMetric(c.is, prometheus.GaugeValue, flag(r.Role == role), role)
 	}
-	left := time.Duration(r.Remaining) * time.Millisecond
-	out <- prometheus.MustNewConstMetric(c.generation, prometheus.GaugeValue, float64(r.Generation))
-	out <- prometheus.MustNewConstMetric(c.remaining, prometheus.GaugeValue, left.Seconds())
 	out <- prometheus.MustNewConstMetric(c.degraded, prometheus.GaugeValue, flag(r.Degraded))
 }

@@ -207,3 +207,31 @@ func awaitText(t *testing.T, path, want string) {
 		return err
 	})
 }
+
+func TestANodeEndsWithItsApplicationAndHandsOver(t *testing.T) {
+	t.Parallel()
+	a := newPeer(t, "a", rig.S3(t), "")
+	begin := a.path("go")
+	a.more = fmt.Sprintf("exec: %q\n", script(t, fmt.Sprintf("while [ ! -e '%s' ]; do sleep 0.05; done\n%s\nexit 7\n", begin, writer(t, a.live(), modest(30)))))
+	b := newPeer(t, "b", a.place, "")
+	a.create(t, 10)
+	a.start(t)
+	a.await(t, "primary")
+	b.start(t)
+	b.awaitCopy(t, a)
+	if e := a.order(t, "status"); !strings.Contains(e.Output, "node a: primary, generation 1, lease for another ") {
+		t.Errorf("status says %s", e.Output)
+	}
+	if err := os.WriteFile(begin, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e := a.proc.Wait(t, rig.Limit); e.Code != 7 {
+		t.Errorf("the node ended with %d, want the application's 7", e.Code)
+	}
+	b.await(t, "primary")
+	if l := testdb.ChainPrefix(t, a.live(), b.live()); l.N != 40 {
+		t.Errorf("the next primary holds %d commits, want 40", l.N)
+	}
+	b.mustSync(t, "live.db")
+	b.isLast(t)
+}

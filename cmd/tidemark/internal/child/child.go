@@ -28,6 +28,8 @@ type Command struct {
 	// ask for an end and is killed whole, at the latest when the process has
 	// ended; where the system can, it also dies with this process.
 	Group bool
+	// Reaper, which runs, waits for the process in the place of Reap; nil: none.
+	Reaper *Reaper
 }
 
 // Run starts the process with the standard streams of this one and waits for
@@ -46,14 +48,15 @@ func (c Command) Run(ctx context.Context) (code int, err error) {
 	if c.Group {
 		cmd.SysProcAttr = ownGroup()
 	}
-	if err := cmd.Start(); err != nil {
+	wait, err := c.start(cmd)
+	if err != nil {
 		return 0, fmt.Errorf("%w %q: %w", ErrStart, c.Args[0], err)
 	}
 	ended := make(chan struct{})
 	var group errgroup.Group
 	group.Go(func() error {
 		defer close(ended)
-		status, err := c.wait(cmd)
+		status, err := wait()
 		code = exitCode(status)
 		return err
 	})
@@ -93,6 +96,15 @@ func (c Command) send(p *os.Process, s os.Signal) {
 		return
 	}
 	_ = syscall.Kill(-p.Pid, sig)
+}
+
+// start starts the process and returns what waits for its end.
+func (c Command) start(cmd *exec.Cmd) (wait func() (syscall.WaitStatus, error), err error) {
+	if c.Reaper == nil {
+		return func() (syscall.WaitStatus, error) { return c.wait(cmd) }, cmd.Start()
+	}
+	done, err := c.Reaper.start(cmd)
+	return func() (syscall.WaitStatus, error) { return <-done, nil }, err
 }
 
 func (c Command) wait(cmd *exec.Cmd) (syscall.WaitStatus, error) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -111,6 +112,35 @@ while [ ! -s pid ] || [ -d /proc/$(cat pid) ]; do n=$((n+1)); [ $n -lt 1000 ] ||
 	got, err := child.Command{Args: []string{"sh", "-c", script, dir}, Reap: true}.Run(context.Background())
 	if err != nil || got != 5 {
 		println("reaper: code", got)
+		return 1
+	}
+	return runShared(script, dir)
+}
+
+// runShared does the same with a Reaper, beside commands that end at once.
+func runShared(script, dir string) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	reaper := child.NewReaper()
+	var group, commands errgroup.Group
+	group.Go(func() error { _ = reaper.Run(ctx); return nil })
+	for want := range 8 {
+		commands.Go(func() error {
+			text := "exit " + strconv.Itoa(want)
+			if want == 5 {
+				text = script
+			}
+			got, err := child.Command{Args: []string{"sh", "-c", text, dir}, Reaper: reaper, Group: true}.Run(ctx)
+			if err == nil && got != want {
+				err = errors.New("code " + strconv.Itoa(got) + ", want " + strconv.Itoa(want))
+			}
+			return err
+		})
+	}
+	err := commands.Wait()
+	cancel()
+	_ = group.Wait()
+	if err != nil {
+		println("shared reaper:", err.Error())
 		return 1
 	}
 	return 0
