@@ -95,9 +95,9 @@ func TestAPrimaryThatStoodStillIsFencedAndSetsItsCommitsAside(t *testing.T) {
 	b.write(t, "live.db", 11)
 	b.mustSync(t, "live.db")
 	a.proc.Signal(t, syscall.SIGCONT)
-	s := a.await(t, "follower")
+	a.await(t, "follower")
 	a.awaitCopy(t, b)
-	if s = a.await(t, "follower"); s.Databases[0].Quarantined == 0 {
+	if s := a.await(t, "follower"); s.Databases[0].Quarantined == 0 {
 		t.Errorf("nothing was set aside: %+v", s)
 	}
 	testdb.SameDatabase(t, a.live(), b.live())
