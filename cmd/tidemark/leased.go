@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidemark-io/tidemark/capture"
+	"github.com/tidemark-io/tidemark/leaser"
 )
 
 // leased is what a database is given by the lease of its node. Nothing that is
@@ -71,6 +72,22 @@ func (l *leased) prove(ctx context.Context, s synced) (synced, error) {
 	}
 	l.note(s.Uploaded)
 	return s, nil
+}
+
+// confirmed is the newest transaction of the database that is confirmed, with
+// its checksum if nothing was uploaded since.
+func (d *replicated) confirmed() leaser.Head {
+	head := leaser.Head{TXID: d.from.lease.confirmed.Load()}
+	d.mu.Lock()
+	p := d.parts
+	d.mu.Unlock()
+	if p == nil {
+		return head
+	}
+	if pos := p.uploader.Status().Pos; uint64(pos.TXID) == head.TXID && pos.PostApplyChecksum != 0 {
+		head.Chain = pos.PostApplyChecksum.String()
+	}
+	return head
 }
 
 // note keeps the highest TXID that is confirmed.

@@ -111,6 +111,9 @@ func (n *node) Report() Report {
 	if t != nil {
 		r = t.sidecar.Report()
 		r.Started = n.started
+		for i, d := range r.Databases {
+			r.Databases[i].Quarantined = waitingAside(d.Path)
+		}
 	} else {
 		for _, f := range n.databases {
 			r.Databases = append(r.Databases, f.Report())

@@ -143,8 +143,8 @@ func (t *term) heads() map[string]leaser.Head {
 		start := t.start(f)
 		head := leaser.Head{TXID: uint64(start.Pos.TXID), Chain: start.Pos.PostApplyChecksum.String()}
 		if s != nil {
-			if c := s.databases[i].from.lease.confirmed.Load(); c > head.TXID {
-				head = leaser.Head{TXID: c}
+			if confirmed := s.databases[i].confirmed(); confirmed.TXID > head.TXID {
+				head = confirmed
 			}
 		}
 		if head.TXID == 0 {

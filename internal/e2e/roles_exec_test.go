@@ -169,6 +169,9 @@ func TestApplicationsLearnTheRole(t *testing.T) {
 	if code, n := b.primaryCode(t); code != http.StatusServiceUnavailable || n.Role != "follower" {
 		t.Errorf("/primary of the follower: %d, %+v", code, n)
 	}
+	for _, n := range []*peer{a, b} {
+		awaitReady(t, baseURL(t, n.proc), http.StatusOK)
+	}
 	if n := a.roleFile(t); n.Role != "primary" || n.Generation != 1 || n.Remaining <= 0 {
 		t.Errorf("role file of the primary: %+v", n)
 	}

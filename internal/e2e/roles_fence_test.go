@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -25,7 +26,7 @@ func TestAPrimaryThatIsCutOffStopsItsApplicationInTime(t *testing.T) {
 	proxy := testbucket.NewProxy(t, a.place.Meter.Endpoint())
 	a.place = a.place.Via(proxy.Endpoint())
 	stubborn := script(t, "trap '' TERM\n"+writer(t, a.live(), testdb.Load{Rate: 100, Payload: 50})+" &\nwait; wait; sleep 100\n")
-	a.more = fmt.Sprintf("exec: %q\n", stubborn)
+	a.more = fmt.Sprintf("exec: %q\naddr: 127.0.0.1:0\n", stubborn)
 	a.create(t, 10)
 	a.start(t)
 	a.await(t, "primary")
@@ -42,6 +43,10 @@ func TestAPrimaryThatIsCutOffStopsItsApplicationInTime(t *testing.T) {
 		return nil
 	})
 	t.Logf("cut off to not primary: %v", time.Since(cut).Round(time.Millisecond))
+	a.await(t, "cut off")
+	if text := awaitReady(t, baseURL(t, a.proc), http.StatusServiceUnavailable); !strings.Contains(text, "lease since") {
+		t.Errorf("/readyz of one that is cut off says %q", text)
+	}
 	b.await(t, "primary")
 	dead, err := newest(a.live())
 	if err != nil {
@@ -54,6 +59,9 @@ func TestAPrimaryThatIsCutOffStopsItsApplicationInTime(t *testing.T) {
 	b.write(t, "live.db", 5)
 	proxy.Heal()
 	a.awaitCopy(t, b)
+	if s := a.await(t, "follower"); s.Databases[0].Quarantined == 0 {
+		t.Errorf("nothing was set aside: %+v", s)
+	}
 	testdb.SameDatabase(t, a.live(), b.live())
 	b.isLast(t)
 }
