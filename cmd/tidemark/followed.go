@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -210,10 +208,4 @@ func (f *followed) Close() error {
 		return fmt.Errorf("database %s: %w", f.cfg.Path, err)
 	}
 	return nil
-}
-
-// isCopy tells whether the file at a path was a copy when it was last used.
-func isCopy(path string) bool {
-	info, err := os.Stat(filepath.Join(capture.StateDir(path), "copy"))
-	return err == nil && info.Size() > 0
 }

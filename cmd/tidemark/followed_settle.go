@@ -68,8 +68,11 @@ func (f *followed) open(ctx context.Context) error {
 	}
 	there := hasContent(f.cfg.Path) || hasContent(f.cfg.Path+"-wal")
 	var tail capture.Tail
-	if there && !isCopy(f.cfg.Path) {
-		var err error
+	isCopy, err := apply.IsCopy(f.cfg.Path, capture.StateDir(f.cfg.Path))
+	if there && err != nil {
+		return err
+	}
+	if there && !isCopy {
 		if tail, err = capture.CutTail(ctx, f.cfg.Path, capture.Options{Log: f.log}); err != nil {
 			return err
 		}
@@ -154,6 +157,7 @@ func (f *followed) diverged(ctx context.Context, tail capture.Tail, common ltx.T
 	if err := f.setAside(ctx, tail, common); err != nil {
 		return err
 	}
+	f.aside = false
 	c, err := f.openCopy(ctx)
 	if err != nil {
 		return err
@@ -180,7 +184,6 @@ func (f *followed) follow(ctx context.Context) error {
 		return err
 	}
 	if f.aside {
-		f.aside = false
 		return f.diverged(ctx, capture.Tail{}, 0)
 	}
 	if err := clearSpool(f.cfg.Path); err != nil {

@@ -108,8 +108,8 @@ func (t *term) shutGates(ctx context.Context) gates {
 	var group errgroup.Group
 	for i, f := range n.databases {
 		group.Go(func() error {
-			if !hasContent(f.cfg.Path) || isCopy(f.cfg.Path) {
-				return nil
+			if !hasContent(f.cfg.Path) || f.standing() == following {
+				return nil // there is nothing, or it never became more than a copy
 			}
 			var err error
 			if all[i], err = shut(ctx, f.cfg.Path); err != nil {
