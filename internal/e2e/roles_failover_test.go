@@ -3,6 +3,10 @@
 package e2e_test
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -143,6 +147,35 @@ func TestANodeThatIsAheadUploadsWhatOnlyItHas(t *testing.T) {
 	}
 	if l := testdb.ChainPrefix(t, a.live(), a.live()); l.N != 45 {
 		t.Errorf("the database holds %d commits, want 45", l.N)
+	}
+	a.isLast(t)
+}
+
+func TestWhatSomebodyWritesToACopyIsSetAside(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t, rig.Directory(t), "fence-local: off\n")
+	app := testdb.Open(t, b.live())
+	testdb.Exec(t, app, "CREATE TABLE intruder (x)", "INSERT INTO intruder VALUES (1)")
+	if err := app.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a.write(t, "live.db", 7)
+	rig.Eventually(t, rig.Limit, func(context.Context) error {
+		s, err := b.status(t)
+		if err == nil && s.Databases[0].Quarantined == 0 {
+			err = fmt.Errorf("nothing was set aside: %+v", s)
+		}
+		return err
+	})
+	b.awaitCopy(t, a)
+	testdb.SameDatabase(t, b.live(), a.live())
+	entries, err := os.ReadDir(filepath.Join(stateDir(b.live()), "quarantine"))
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("the quarantine holds %v, %v", entries, err)
+	}
+	kept := testdb.Open(t, filepath.Join(stateDir(b.live()), "quarantine", entries[0].Name(), "database.db"))
+	if n := testdb.Number(t, kept, "SELECT count(*) FROM intruder"); n != 1 {
+		t.Errorf("what was set aside has %d rows of the intruder", n)
 	}
 	a.isLast(t)
 }
