@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"log/slog"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 func noteOfRole(t *testing.T, path string) (note roleNote) {
@@ -93,6 +95,53 @@ func TestPrimaryAnswers200OnlyWhilePrimary(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/other", nil))
 		if w.Code != http.StatusNotFound {
 			t.Errorf("another page answered %d", w.Code)
+		}
+	}
+}
+
+func TestPagesNameThatOfThePrimary(t *testing.T) {
+	pages := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("/status\n")) })
+	w := httptest.NewRecorder()
+	primaryHandler(pages, func() RoleReport { return RoleReport{} }).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if got := w.Body.String(); got != "/status\n/primary\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestOneOfThreeRolesIsAMetric(t *testing.T) {
+	for _, role := range []string{rolePrimary, roleFollower, roleCutOff} {
+		reg := prometheus.NewRegistry()
+		reg.MustRegister(newRoleCollector(func() RoleReport { return RoleReport{Role: role, Degraded: true} }))
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				name := f.GetName()
+				for _, l := range m.GetLabel() {
+					name += " " + l.GetValue()
+				}
+				got[name] = m.GetGauge().GetValue()
+			}
+		}
+		want := map[string]float64{"tidemark_role primary": 0, "tidemark_role follower": 0, "tidemark_role cut off": 0, "tidemark_role_degraded": 1}
+		want["tidemark_role "+role] = 1
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: got %v", role, got)
+		}
+	}
+}
+
+func TestARoleIsToldInOneLine(t *testing.T) {
+	for want, r := range map[string]RoleReport{
+		"node a: primary, generation 3, lease for another 9.8s": {Role: rolePrimary, Node: "a", Generation: 3, Remaining: 9812, Holder: "a"},
+		"node b: follower, generation 3, primary a":             {Role: roleFollower, Node: "b", Generation: 3, Holder: "a"},
+		"node b: cut off, generation 0: no route":               {Role: roleCutOff, Node: "b", Error: "no route"},
+	} {
+		if got := r.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 )
 
@@ -10,6 +11,10 @@ import (
 func primaryHandler(others http.Handler, role func() RoleReport) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", others)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		others.ServeHTTP(w, r) // the list of pages
+		_, _ = io.WriteString(w, "/primary\n")
+	})
 	mux.HandleFunc("GET /primary", func(w http.ResponseWriter, _ *http.Request) {
 		r := role()
 		w.Header().Set("Content-Type", "application/json")
