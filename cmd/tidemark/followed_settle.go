@@ -146,8 +146,28 @@ func (f *followed) relate(ctx context.Context, tail capture.Tail) error {
 			return nil
 		}
 		return err
+	case replica.Unknown:
+		return f.unproven(ctx, tail)
 	}
 	return f.diverged(ctx, tail, at)
+}
+
+// unproven leaves a database as it is that may be the only one to hold what its
+// replica held once, unless somebody has accepted the loss.
+func (f *followed) unproven(ctx context.Context, tail capture.Tail) error {
+	if !f.node.acceptLoss.Load() {
+		return fmt.Errorf("%w: %s does not tell that it holds TXID %d, up to which this node had uploaded; put the files back, "+
+			"or give up what is missing with tidemark promote -accept-loss", errObjectsLost, f.remote.place, uint64(tail.Base.TXID))
+	}
+	tip, err := f.tip(ctx)
+	if err != nil {
+		return err
+	}
+	if tip.Pos.TXID == 0 { // a new replica begins with what is here
+		f.setStanding(fresh)
+		return nil
+	}
+	return f.diverged(ctx, tail, 0)
 }
 
 // diverged sets aside what the replica will never hold and makes the file a
