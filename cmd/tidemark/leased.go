@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/leaser"
+	"github.com/tidemark-io/tidemark/replica"
 )
 
 // leased is what a database is given by the lease of its node. Nothing that is
@@ -16,6 +17,7 @@ import (
 type leased struct {
 	id      uint64                                         // of the node and its generation, for the headers of files
 	bring   func(context.Context) (*capture.Parked, error) // makes the database what the replica ends with
+	start   func() replica.Tip                             // where the replica ended then
 	confirm func(context.Context) error                    // waits for a renewal that is sent from now on
 	every   time.Duration                                  // of the renewals
 

@@ -37,9 +37,7 @@ func (r *remote) askTip(ctx context.Context) (capture.Tip, error) {
 		return capture.Tip{}, err
 	}
 	r.noteAnswer()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.tip = tip
+	r.noteTip(tip)
 	return capture.Tip{Pos: tip.Pos, PageSize: tip.PageSize, Pages: tip.Commit, At: tip.At}, nil
 }
 
@@ -63,6 +61,13 @@ func (r *remote) handOn(listed func([]ltx.FileInfo)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.listed = listed
+}
+
+// noteTip remembers where the replica ends.
+func (r *remote) noteTip(tip replica.Tip) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tip = tip
 }
 
 func (r *remote) lastTip() replica.Tip {

@@ -82,8 +82,13 @@ func (d *replicated) bring(ctx context.Context) (err error) {
 	if d.from.lease == nil {
 		return d.restoreIfMissing(ctx)
 	}
-	d.from.resume, err = d.from.lease.bring(ctx)
-	return err
+	if d.from.resume, err = d.from.lease.bring(ctx); err != nil || d.from.resume == nil {
+		return err
+	}
+	// The replica will not be asked: it was, when the database was claimed.
+	d.remote.noteTip(d.from.lease.start())
+	d.noteAnswer()
+	return nil
 }
 
 func (d *replicated) restoreIfMissing(ctx context.Context) error {

@@ -112,6 +112,7 @@ func (t *term) begin(ctx context.Context) error {
 		d.from.lease = &leased{
 			id: t.id, confirm: t.lease.Confirm, every: t.node.cfg.HA.Lease.Times.Renew,
 			bring: func(ctx context.Context) (*capture.Parked, error) { return t.bring(ctx, f) },
+			start: func() replica.Tip { return t.start(f) },
 		}
 	}
 	t.mu.Lock()

@@ -53,6 +53,9 @@ type peerStatus struct {
 		Captured    struct {
 			TXID uint64 `json:"txid"`
 		} `json:"captured"`
+		Uploaded struct {
+			TXID uint64 `json:"txid"`
+		} `json:"uploaded"`
 	} `json:"databases"`
 }
 
@@ -202,4 +205,21 @@ func (p *peer) isLast(t *testing.T) {
 	for _, name := range p.names {
 		restoresEqual(t, p.replicaOf(name), p.path(name))
 	}
+}
+
+// allUploaded waits until the node says that all it has is on the replica.
+func (p *peer) allUploaded(t *testing.T) {
+	t.Helper()
+	rig.Eventually(t, rig.Limit, func(context.Context) error {
+		s, err := p.status(t)
+		if err != nil {
+			return err
+		}
+		for _, d := range s.Databases {
+			if d.State != "replicating" || d.Uploaded.TXID == 0 || d.Uploaded != d.Captured {
+				return fmt.Errorf("%s is %s, captured to %d, uploaded to %d", d.Path, d.State, d.Captured.TXID, d.Uploaded.TXID)
+			}
+		}
+		return nil
+	})
 }
