@@ -98,7 +98,7 @@ func (p *prober) cleanUp(ctx context.Context, log *slog.Logger) {
 	if len(keys) > 0 {
 		err = errors.Join(err, p.b.Delete(ctx, keys...))
 	}
-	if err != nil && log != nil {
+	if err != nil && log != nil && p.first.Key != "" { // else nothing is known to be there
 		log.Warn("objects of a probe were left behind", "bucket", p.b, "prefix", p.prefix, "error", err)
 	}
 }

@@ -229,3 +229,16 @@ func (r *relabeled) Get(ctx context.Context, key string, part storage.Range) (io
 	object.ETag = "W/" + object.ETag
 	return body, object, err
 }
+
+func TestAProbeOfWhatIsAwaySaysNothingOfLeftovers(t *testing.T) {
+	b := storagetest.NewFaulty(directory(t))
+	b.FailNext(1 << 20)
+	var log strings.Builder
+	_, err := s3.Probe(t.Context(), b, slog.New(slog.NewTextHandler(&log, nil)))
+	if err == nil || errors.Is(err, s3.ErrUnfit) {
+		t.Errorf("got %v", err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("it said %s", log.String())
+	}
+}
