@@ -93,6 +93,7 @@ func onlyDatabase(reports []Report, path string) ([]Report, error) {
 }
 
 func printStatus(w io.Writer, reports []Report) error {
+	var aside uint64
 	rows := "DATABASE\tREPLICA\tCAPTURED\tUPLOADED\tLAG\tSNAPSHOT\tFILES\tSTATE\tERROR\n"
 	for _, r := range reports {
 		if r.Lease != nil {
@@ -103,14 +104,27 @@ func printStatus(w io.Writer, reports []Report) error {
 		for _, d := range r.Databases {
 			rows += fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Path, d.Replica,
 				showTXID(d.Captured), showTXID(d.Uploaded), showLag(d.LagSeconds),
-				d.Compaction.snapshot(), d.Compaction.files(), d.State, orDash(d.trouble()))
+				d.Compaction.snapshot(), d.Compaction.files(), d.state(), orDash(d.trouble()))
+			aside += d.Quarantined
 		}
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if _, err := io.WriteString(table, rows); err != nil {
 		return err
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil || aside == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d quarantined: written here, but not on the replica; see tidemark quarantine list\n", aside)
+	return err
+}
+
+// state is that of the table, with the commits that wait for somebody.
+func (r DatabaseReport) state() string {
+	if r.Quarantined > 0 {
+		return fmt.Sprintf("%s, %d quarantined", r.State, r.Quarantined)
+	}
+	return r.State
 }
 
 func showTXID(p Position) string {
