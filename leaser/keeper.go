@@ -201,6 +201,8 @@ func (l *Leaser) expire() (left time.Duration, news <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
+	l.story.woke(now)
+	l.story.awake = now
 	held := l.protocol.held != nil
 	l.protocol.expire(now)
 	if held && l.protocol.held == nil {

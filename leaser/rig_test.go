@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -48,6 +49,7 @@ type machine struct {
 	bucket *storagetest.Faulty
 	clock  *clock
 	floor  func(context.Context) (uint64, error)
+	log    *slog.Logger
 
 	end  context.CancelFunc
 	done errgroup.Group
@@ -102,7 +104,7 @@ func (m *machine) start() *machine { return m.startWith(leaser.DefaultConfig()) 
 // startWith lets the machine compete until the test, or stop, ends it.
 func (m *machine) startWith(cfg leaser.Config) *machine {
 	m.t.Helper()
-	m.Leaser = leaser.New(m.bucket, m.node, cfg, leaser.Options{Clock: m.clock, Floor: m.floor})
+	m.Leaser = leaser.New(m.bucket, m.node, cfg, leaser.Options{Clock: m.clock, Floor: m.floor, Log: m.log})
 	ctx, end := context.WithCancel(context.Background())
 	m.end = end
 	m.done.Go(func() error {

@@ -33,7 +33,7 @@ type Status struct {
 	Leaving    bool          // about to hand over
 	Holder     Record        // the lock as last seen or written
 	HolderSeen time.Time     // when; zero: never
-	LastError  string        // of the last request; empty: it succeeded
+	LastError  string        // of the last request, or why there is no answer; empty: it succeeded
 }
 
 // story is what is told about a Leaser.
@@ -41,6 +41,8 @@ type story struct {
 	begun  Reading
 	heard  Reading // when the last answer came
 	failed error   // of the last request
+	awake  Reading // the last time that this process ran
+	still  pauseOf // since the last answer
 	role   Role
 	since  time.Time
 	logged bool // the outage
@@ -50,7 +52,7 @@ type story struct {
 func (s *story) answered(now Reading, err error) {
 	s.failed = err
 	if !unheard(err) {
-		s.heard = now
+		s.heard, s.still = now, pauseOf{}
 	}
 }
 
@@ -61,8 +63,8 @@ func (l *Leaser) Status() Status {
 	now := l.clock.Now()
 	l.observe(now)
 	s := Status{Role: l.story.role, Since: l.story.since}
-	if l.story.failed != nil {
-		s.LastError = l.story.failed.Error()
+	if why := l.why(now); why != nil {
+		s.LastError = why.Error()
 	}
 	s.Holder = l.protocol.watch.record
 	if l.story.heard != (Reading{}) {
@@ -85,6 +87,7 @@ func (l *Leaser) observe(now Reading) {
 	if l.story.begun == (Reading{}) {
 		l.story.begun = now
 	}
+	l.story.woke(now)
 	if role := l.role(now); role != l.story.role {
 		l.story.role, l.story.since = role, now.Wall
 	}
@@ -111,14 +114,17 @@ func (l *Leaser) role(now Reading) Role {
 // logOutage says once that the lock cannot be reached or the lease not renewed,
 // and once that it can.
 func (l *Leaser) logOutage(now Reading) {
-	bad := l.degraded(now) || l.story.role == CutOff
+	bad := l.outage(now)
 	if bad == l.story.logged {
 		return
 	}
 	l.story.logged = bad
-	if bad {
-		l.log.Warn("lock out of reach", "role", l.story.role, "error", l.story.failed, "remaining", l.protocol.remaining(now))
-		return
+	switch {
+	case !bad:
+		l.log.Info("lock in reach again", "role", l.story.role)
+	case l.story.still.noted():
+		l.log.Warn(l.story.still.what, "for", l.story.still.took.Round(time.Millisecond), "role", l.story.role, "remaining", l.protocol.remaining(now))
+	default:
+		l.log.Warn("lock out of reach", "role", l.story.role, "error", l.why(now), "remaining", l.protocol.remaining(now))
 	}
-	l.log.Info("lock in reach again", "role", l.story.role)
 }

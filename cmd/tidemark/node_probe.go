@@ -50,11 +50,13 @@ func (n *node) probe(ctx context.Context) error {
 				n.log.Info("conditional writes work as they must", "after", result.Took.Round(time.Millisecond), "checks", len(result.Checks))
 				return loop.Fatal(errProbed)
 			}
+			n.leaser.Hindered(err)
 			return err
 		})
 	if !errors.Is(err, errProbed) {
 		return err
 	}
+	n.leaser.Hindered(nil)
 	text, err := json.Marshal(probed{Place: place.key(), At: time.Now().UTC()})
 	if err != nil {
 		return err
