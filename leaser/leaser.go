@@ -20,6 +20,8 @@ var (
 	// ErrNotPrimary is wrapped when a process that holds no lease is asked to
 	// step down.
 	ErrNotPrimary = errors.New("this process is not the primary")
+	// ErrHeld is for processes without a lease that find one held.
+	ErrHeld = errors.New("the lease is held")
 )
 
 // Options are the parts a Leaser may be given. The zero value does.

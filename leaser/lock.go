@@ -80,6 +80,12 @@ func Read(ctx context.Context, b storage.Bucket) (Record, string, error) {
 	return s.record, s.etag, nil
 }
 
+// Live tells whether a process may hold the lock, or be about to take it, as far
+// as its times and the clock of this machine tell: never a reason to take it.
+func (r Record) Live(now time.Time) bool {
+	return r.State != Released && now.Before(r.ExpiresAt.Add(r.TTL()))
+}
+
 // Break releases the lock that Read returned with etag, whoever holds it. A
 // holder that is alive notices at its next renewal; until then two processes
 // may let their applications write, of which one sets its commits aside. It

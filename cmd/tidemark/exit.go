@@ -53,7 +53,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &lease):
 		return lease.code
-	case isFenced(err), errors.Is(err, leaser.ErrLost), errors.Is(err, leaser.ErrCluster):
+	case isFenced(err), errors.Is(err, leaser.ErrLost), errors.Is(err, leaser.ErrCluster), errors.Is(err, leaser.ErrHeld):
 		return exitFenced
 	case errors.Is(err, replica.ErrNoBackup), errors.Is(err, errNoLease):
 		return exitNoBackup

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
 )
 
 func replicateCommand() *cli.Command {
@@ -102,6 +103,10 @@ func replicate(c *cli.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	others := newOtherLeases(cfg, s.buckets, log)
+	if err := others.Ask(c.Context); err != nil {
+		return errors.Join(err, s.Close())
+	}
 	if c.Bool("once") {
 		ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
@@ -118,7 +123,12 @@ func replicate(c *cli.Context, cfg Config) error {
 	return (&supervisor{
 		sidecar: s, command: command, timeout: cfg.ShutdownTimeout,
 		started: func() { logVersions(log) },
-		serve:   func(ctx context.Context) error { return s.serve(ctx, asked) },
+		serve: func(ctx context.Context) error {
+			group, ctx := errgroup.WithContext(ctx)
+			group.Go(func() error { return others.Run(ctx) })
+			group.Go(func() error { return s.serve(ctx, asked) })
+			return group.Wait()
+		},
 	}).Run(c.Context)
 }
 
