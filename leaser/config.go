@@ -15,6 +15,9 @@ const (
 	renewJitter = 10
 	// rateError is how far the rate of a clock may be off, in percent.
 	rateError = 10
+	// leastRequest and leastRenew are what makes sense at all.
+	leastRequest = 50 * time.Millisecond
+	leastRenew   = 100 * time.Millisecond
 	// maxTTL keeps what a lock says about itself within reason.
 	maxTTL = 24 * time.Hour
 )
@@ -42,16 +45,25 @@ func DefaultConfig() Config { return Config{}.WithDefaults() }
 // WithDefaults fills in the times that are zero, in proportion to the ttl.
 func (c Config) WithDefaults() Config {
 	c.TTL = cmp.Or(c.TTL, 15*time.Second)
-	part := func(n time.Duration) time.Duration { return (c.TTL * n / 150).Round(time.Millisecond) }
-	c.Renew = cmp.Or(c.Renew, part(40))
-	c.Soft = cmp.Or(c.Soft, part(70))
-	c.Deadline = cmp.Or(c.Deadline, part(100))
-	c.Request = cmp.Or(c.Request, min(part(20), (c.Deadline-c.lateRenewal())/2-retryPause))
-	c.Stop = cmp.Or(c.Stop, part(20))
-	c.Poll = cmp.Or(c.Poll, min(2*time.Second, part(20)))
-	c.Wait = cmp.Or(c.Wait, part(165))
-	c.Jitter = cmp.Or(c.Jitter, min(time.Second, part(10)))
+	c.Renew = cmp.Or(c.Renew, c.part(40))
+	c.Deadline = cmp.Or(c.Deadline, c.part(100))
+	c.Soft = cmp.Or(c.Soft, max(c.part(70), min(c.lateRenewal(), c.Deadline)))
+	c.Request = cmp.Or(c.Request, c.request())
+	c.Stop = cmp.Or(c.Stop, c.part(20))
+	c.Poll = cmp.Or(c.Poll, min(2*time.Second, c.part(20)))
+	c.Wait = cmp.Or(c.Wait, c.part(165))
+	c.Jitter = cmp.Or(c.Jitter, min(time.Second, c.part(10)))
 	return c
+}
+
+// part is so many 150th of the ttl.
+func (c Config) part(n time.Duration) time.Duration {
+	return time.Duration(float64(c.TTL) * float64(n) / 150).Round(time.Millisecond)
+}
+
+// request is the time for one attempt that follows from the others.
+func (c Config) request() time.Duration {
+	return min(c.part(20), (c.Deadline-c.lateRenewal())/2-retryPause)
 }
 
 // lateRenewal is the longest time to the next renewal.
@@ -59,10 +71,12 @@ func (c Config) lateRenewal() time.Duration { return c.Renew * (100 + renewJitte
 
 // Validate checks the times and their relations.
 func (c Config) Validate() error {
+	if err := cmp.Or(c.checkTTL(), c.checkRoom()); err != nil {
+		return err // the others follow from it
+	}
 	errs := []error{
-		c.within("ttl", c.TTL, time.Second, maxTTL),
-		c.within("renew", c.Renew, 100*time.Millisecond, c.TTL),
-		c.within("request-timeout", c.Request, 50*time.Millisecond, c.TTL),
+		c.within("renew", c.Renew, leastRenew, c.TTL),
+		c.within("request-timeout", c.Request, leastRequest, c.TTL),
 		c.within("soft", c.Soft, c.Renew, c.Deadline),
 		c.within("deadline", c.Deadline, c.Renew, c.TTL),
 		c.within("stop", c.Stop, 0, c.TTL),
@@ -74,6 +88,40 @@ func (c Config) Validate() error {
 		return err
 	}
 	return errors.Join(c.checkAttempts(), c.checkMargin())
+}
+
+func (c Config) checkTTL() error {
+	if c.TTL < time.Second {
+		return fmt.Errorf("lease ttl %s: too short: want at least %s", c.TTL, leastTTL())
+	}
+	return c.within("ttl", c.TTL, time.Second, maxTTL)
+}
+
+// checkRoom names what leaves no time for an attempt where nobody has set one.
+func (c Config) checkRoom() error {
+	if c.Request >= leastRequest || c.Request != c.request() {
+		return nil
+	}
+	room := 2 * (leastRequest + retryPause)
+	latest := (c.Deadline - room) * 100 / (100 + renewJitter)
+	switch {
+	case c.Renew != c.part(40) && latest >= leastRenew:
+		return fmt.Errorf("lease renew %s: too long for a deadline of %s: want %s to %s", c.Renew, c.Deadline, leastRenew,
+			latest.Truncate(time.Millisecond))
+	case c.Deadline != c.part(100):
+		return fmt.Errorf("lease deadline %s: too short for a renewal after %s: want at least %s", c.Deadline, c.Renew, c.lateRenewal()+room)
+	}
+	return fmt.Errorf("lease ttl %s: too short: want at least %s", c.TTL, leastTTL())
+}
+
+// leastTTL is the shortest ttl with which all other times may follow from it.
+func leastTTL() time.Duration {
+	const step = 100 * time.Millisecond
+	ttl := time.Second
+	for c := (Config{TTL: ttl}).WithDefaults(); c.Request < leastRequest; c = (Config{TTL: ttl}).WithDefaults() {
+		ttl += step
+	}
+	return ttl
 }
 
 func (c Config) within(name string, d, low, high time.Duration) error {

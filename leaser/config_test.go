@@ -27,6 +27,9 @@ func TestDefaultsAreThoseOfTheProtocol(t *testing.T) {
 func TestTimesFollowTheTTL(t *testing.T) {
 	for _, ttl := range []time.Duration{3 * time.Second, 6 * time.Second, 15 * time.Second, time.Minute, 10 * time.Minute} {
 		c := leaser.Config{TTL: ttl}.WithDefaults()
+		if late := (leaser.Config{TTL: ttl, Renew: ttl * 4 / 15 * 11 / 10}).WithDefaults(); ttl > 6*time.Second && late.Validate() != nil {
+			t.Errorf("ttl %v, renew %v: %v", ttl, late.Renew, late.Validate())
+		}
 		if err := c.Validate(); err != nil {
 			t.Errorf("ttl %v: %v", ttl, err)
 		}
@@ -56,14 +59,21 @@ func TestUnsafeTimesAreRefused(t *testing.T) {
 		"a ttl of a week":           {"ttl: 168h", "ttl 168h"},
 		"a negative jitter":         {"jitter: -1s", "jitter -1s"},
 		"a fast poll":               {"poll: 1ms", "poll 1ms"},
-		"renewals after the end":    {"renew: 20s", "renew 20s"},
+		"renewals after the end":    {"renew: 20s", "renew 20s: too long for a deadline of 10s: want 100ms to 8.09s"},
+		"renewals that come late":   {"renew: 10s", "renew 10s: too long"},
+		"a short ttl alone":         {"ttl: 1s", "ttl 1s: too short: want at least 3s"},
+		"a shorter ttl":             {"ttl: 2900ms", "ttl 2.9s: too short: want at least 3s"},
+		"a short ttl for a renewal": {"ttl: 1s\nrenew: 300ms", "ttl 1s: too short: want at least 3s"},
+		"a negative ttl":            {"ttl: -5s", "ttl -5s: too short: want at least 3s"},
+		"a negative poll":           {"poll: -1s", "poll -1s"},
+		"a short deadline":          {"deadline: 4s", "deadline 4s: too short for a renewal after 4s: want at least 5.5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c leaser.Config
 			if err := yaml.Unmarshal([]byte(test.set), &c); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.WithDefaults().Validate(); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := c.WithDefaults().Validate(); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})

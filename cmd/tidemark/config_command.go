@@ -33,8 +33,11 @@ func configCommand() *cli.Command {
 				return err
 			}
 			cfg, err := loadConfig(c)
-			if err != nil || c.Bool("check") {
+			if err != nil {
 				return err
+			}
+			if c.Bool("check") {
+				return cfg.HA.findRoleFile()
 			}
 			if c.Bool("explain") {
 				return printExplanation(c, cfg)

@@ -58,7 +58,7 @@ func (c Config) validateLease() error {
 	if !c.HA.Lease.Enabled {
 		return c.HA.needless()
 	}
-	errs := []error{c.HA.Lease.validate(), c.HA.validate()}
+	errs := []error{c.HA.Lease.validate(), c.HA.validate(), c.checkRoleFile()}
 	if c.HA.ExecRole == execAny && c.Exec == "" {
 		errs = append(errs, errors.New("exec-role: there is no exec that it could be about; remove the key"))
 	}
@@ -96,7 +96,7 @@ func (l Lease) validate() error {
 	if strings.ContainsFunc(l.Node, func(r rune) bool { return r <= ' ' || r == '/' || r == 0x7f }) || len(l.Node) > 200 {
 		errs = append(errs, fmt.Errorf("lease.node: %q; use a name of up to 200 letters without spaces and slashes", l.Node))
 	}
-	if u, err := url.Parse(l.Advertise); l.Advertise != "" && (err != nil || u.Host == "" || u.User != nil) {
+	if u, err := url.Parse(l.Advertise); l.Advertise != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https") {
 		errs = append(errs, fmt.Errorf("lease.advertise: %q; use a URL such as http://10.0.0.3:9090", withoutQuery(l.Advertise)))
 	}
 	return errors.Join(errs...)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,15 @@ func TestWhatCannotBeWithALeaseIsNamed(t *testing.T) {
 		"lease: {enabled: true, probe: off}":                                        `lease.probe: "off"; use on, or skip`,
 		"lease: {enabled: true, node: a/b}":                                         `lease.node: "a/b"; use a name`,
 		"lease: {enabled: true, advertise: here}":                                   `lease.advertise: "here"; use a URL`,
+		"lease: {enabled: true, advertise: \"ftp://x\"}":                            `lease.advertise: "ftp://x"; use a URL`,
+		"lease: {enabled: true, ttl: 1s}":                                           "lease ttl 1s: too short: want at least 3s",
+		"lease: {enabled: true, ttl: 0s}":                                           "lease.ttl: 0s is no time",
+		"lease: {enabled: true, poll: 0s}":                                          "lease.poll: 0s is no time",
+		"lease: {enabled: true, poll: -1s}":                                         "lease poll -1s: want 100ms",
+		"lease: {enabled: true, renew: 10s}":                                        "lease renew 10s: too long for a deadline of 10s",
+		"lease: {enabled: true}\nrole-file: /b":                                     "role-file: /b belongs to the database of dbs[1]",
+		"lease: {enabled: true}\nrole-file: /a-wal":                                 "role-file: /a-wal belongs to the database of dbs[0]",
+		"lease: {enabled: true}\nrole-file: /.a-tidemark/role":                      "role-file: /.a-tidemark/role belongs to",
 		"lease: {enabled: true, hold: 3s}":                                          "lease.hold",
 		"lease: {enabled: true}\nexec-role: any":                                    "exec-role: there is no exec",
 		"lease: {enabled: true}\nexec: a\nexec-role: all":                           `exec-role: "all"; use primary, or any`,
@@ -88,5 +98,21 @@ func TestTheCostOfALeaseIsExplained(t *testing.T) {
 	var text strings.Builder
 	if err := x.print(&text); err != nil || !strings.Contains(text.String(), "648,000 PUT a month, USD 3.24") {
 		t.Errorf("got %v, %s", err, text.String())
+	}
+}
+
+func TestTheDirectoryOfARoleFileMustBeThere(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		"":                                "",
+		filepath.Join(dir, "role"):        "",
+		filepath.Join(dir, "none/role"):   "none does not exist; make it, or choose another path",
+		dir:                               "is there and no file",
+		filepath.Join(dir, "a", "\x00/r"): "role-file: ",
+	} {
+		err := Availability{RoleFile: path}.findRoleFile()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", path, err, want)
+		}
 	}
 }

@@ -30,8 +30,12 @@ func readConfig(path string, lookup func(string) (string, bool)) (Config, error)
 
 func parseConfig(text []byte, lookup func(string) (string, bool)) (Config, error) {
 	c := DefaultConfig()
+	c.HA.Lease.forget()
 	d := strict.Decoder{Refused: refusedKeys(), Suggest: suggestion, Lookup: lookup}
 	if err := d.Decode(text, &c); err != nil {
+		return Config{}, err
+	}
+	if err := c.HA.Lease.settle(); err != nil {
 		return Config{}, err
 	}
 	if err := c.normalize(); err != nil {

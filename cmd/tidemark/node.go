@@ -86,6 +86,9 @@ func newNode(ctx context.Context, cfg Config, log *slog.Logger) (*node, error) {
 }
 
 func newOutlets(cfg Config, command []string, log *slog.Logger) (outlets, error) {
+	if err := cfg.HA.findRoleFile(); err != nil {
+		return outlets{}, err
+	}
 	promote, err := commandLine("on-promote", cfg.HA.OnPromote)
 	if err != nil {
 		return outlets{}, err
