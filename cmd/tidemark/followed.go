@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/internal/loop"
+	"github.com/tidemark-io/tidemark/leaser"
 	"github.com/tidemark-io/tidemark/replica"
 	"github.com/tidemark-io/tidemark/replica/apply"
 )
@@ -44,6 +45,15 @@ type followed struct {
 	mu sync.Mutex
 	held
 	err   error // why the last attempt ended; nil: it did not
+	since time.Time
+
+	refused refusal
+}
+
+// refusal is why a database could not be served when this node had the lease;
+// zero: it could, or never was to be.
+type refusal struct {
+	err   error
 	since time.Time
 }
 
@@ -166,6 +176,31 @@ func (f *followed) note(ctx context.Context, err error) {
 		f.since = time.Now()
 	}
 	f.err = err
+}
+
+// refuse keeps why the database could not be served; nil: it could.
+func (f *followed) refuse(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case err == nil:
+		f.refused = refusal{}
+	case f.refused.err == nil:
+		f.refused = refusal{err, time.Now()}
+	default:
+		f.refused.err = err
+	}
+}
+
+// refusal is what keeps the database from being served, unless another node
+// serves it.
+func (f *followed) refusal() refusal {
+	if s := f.node.leaser.Status(); s.Generation == 0 && s.Holder.State == leaser.Held {
+		return refusal{}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.refused
 }
 
 func (f *followed) standing() standing {

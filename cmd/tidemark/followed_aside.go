@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -144,14 +146,25 @@ func (f *followed) outranked(ctx context.Context, generation uint64) error {
 	return nil
 }
 
-// lost tells of confirmed transactions that the replica does not hold.
-func (f *followed) lost(tip replica.Tip, head headOf) error {
+// lost tells of confirmed transactions that the replica does not hold, or holds
+// otherwise. What was merged away since cannot be told.
+func (f *followed) lost(ctx context.Context, tip replica.Tip, head headOf) error {
+	held := tip
+	if head.TXID < uint64(tip.Pos.TXID) && head.Chain != "" {
+		var err error
+		if held, err = f.remote.replica.PosAt(ctx, ltx.TXID(head.TXID)); errors.Is(err, replica.ErrUnreachable) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	sum := held.Pos.PostApplyChecksum
 	switch {
 	case head.TXID > uint64(tip.Pos.TXID):
-	case head.TXID == uint64(tip.Pos.TXID) && head.Chain != "" && tip.Pos.PostApplyChecksum != 0 && head.Chain != tip.Pos.PostApplyChecksum.String():
+	case head.TXID == uint64(held.Pos.TXID) && head.Chain != "" && sum != 0 && head.Chain != sum.String():
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %s ends at TXID %d, but TXID %d (%s) was confirmed; put the files back, or accept the loss with tidemark promote -accept-loss",
-		errObjectsLost, f.remote.place, uint64(tip.Pos.TXID), head.TXID, head.Chain)
+	return fmt.Errorf("%w: %s ends at TXID %d and does not hold TXID %d as it was confirmed (checksum %s); put the files back, or accept the loss with tidemark promote -accept-loss",
+		errObjectsLost, f.remote.place, uint64(tip.Pos.TXID), head.TXID, cmp.Or(head.Chain, "unknown"))
 }

@@ -132,7 +132,7 @@ func (f *followed) claimNext(ctx context.Context, t *term) error {
 		if err := f.outranked(ctx, t.lease.Generation()); err != nil {
 			return err
 		}
-		if err := f.lost(tip, t.prior(f)); err != nil && !t.node.acceptLoss.Load() {
+		if err := f.lost(ctx, tip, t.prior(f)); err != nil && !t.node.acceptLoss.Load() {
 			return err
 		}
 		pos, err := to.replica.Claim(ctx, tip, t.id)

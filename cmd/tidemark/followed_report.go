@@ -36,6 +36,9 @@ func (f *followed) Report() DatabaseReport {
 			r.Error = "readers of the copy do not come to their end, so that it falls behind"
 		}
 	}
+	if refused := f.refusal(); err == nil && refused.err != nil {
+		err, since = refused.err, refused.since
+	}
 	if err != nil {
 		r.State, r.Error, r.FailingSince = stateFailing, err.Error(), since
 	}

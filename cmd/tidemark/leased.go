@@ -76,9 +76,9 @@ func (l *leased) prove(ctx context.Context, s synced) (synced, error) {
 	return s, nil
 }
 
-// confirmed is the newest transaction of the database that is confirmed, with
-// its checksum if nothing was uploaded since.
-func (d *replicated) confirmed() leaser.Head {
+// head is the newest transaction that a renewal which is sent from now on
+// confirms: the newest one that is uploaded.
+func (d *replicated) head() leaser.Head {
 	head := leaser.Head{TXID: d.from.lease.confirmed.Load()}
 	d.mu.Lock()
 	p := d.parts
@@ -86,8 +86,8 @@ func (d *replicated) confirmed() leaser.Head {
 	if p == nil {
 		return head
 	}
-	if pos := p.uploader.Status().Pos; uint64(pos.TXID) == head.TXID && pos.PostApplyChecksum != 0 {
-		head.Chain = pos.PostApplyChecksum.String()
+	if pos := p.uploader.Status().Pos; uint64(pos.TXID) >= head.TXID && pos.PostApplyChecksum != 0 {
+		head = leaser.Head{TXID: uint64(pos.TXID), Chain: pos.PostApplyChecksum.String()}
 	}
 	return head
 }

@@ -22,7 +22,10 @@ func (n *node) orders(mux *http.ServeMux) {
 	for name, do := range map[string]func(context.Context, *http.Request) error{
 		"promote": n.promote,
 		"step-down": func(ctx context.Context, r *http.Request) error {
-			return n.leaser.StepDown(ctx, r.URL.Query().Get("to"))
+			if to := r.URL.Query().Get("to"); to != "" {
+				return n.leaser.HandOver(ctx, to)
+			}
+			return n.leaser.StepDown(ctx, "")
 		},
 	} {
 		mux.HandleFunc("POST /"+name, func(w http.ResponseWriter, r *http.Request) {
@@ -53,6 +56,9 @@ func (n *node) promote(ctx context.Context, r *http.Request) error {
 		n.acceptLoss.Store(true)
 	}
 	if err := n.leaser.Promote(ctx); err != nil {
+		for _, f := range n.databases {
+			err = errors.Join(err, f.refusal().err)
+		}
 		return err
 	}
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -94,6 +94,7 @@ func (t *term) claim(ctx context.Context) error {
 			all[i].log.Error("the database is not served; this is tried again", "error", err)
 		}
 		all[i].note(ctx, err)
+		all[i].refuse(err)
 	}
 	if failed == len(all) {
 		return fmt.Errorf("no database can be served: %w", errors.Join(errs...))
@@ -134,7 +135,7 @@ func (t *term) bring(ctx context.Context, f *followed) (*capture.Parked, error) 
 	return f.release(ctx, t)
 }
 
-// heads are the ends of the databases that are confirmed, for the lock.
+// heads are the ends of the databases that a write of the lock confirms.
 func (t *term) heads() map[string]leaser.Head {
 	t.mu.Lock()
 	s := t.sidecar
@@ -144,8 +145,8 @@ func (t *term) heads() map[string]leaser.Head {
 		start := t.start(f)
 		head := leaser.Head{TXID: uint64(start.Pos.TXID), Chain: start.Pos.PostApplyChecksum.String()}
 		if s != nil {
-			if confirmed := s.databases[i].confirmed(); confirmed.TXID > head.TXID {
-				head = confirmed
+			if newest := s.databases[i].head(); newest.TXID > head.TXID {
+				head = newest
 			}
 		}
 		if head.TXID == 0 {
