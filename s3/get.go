@@ -65,8 +65,9 @@ func (b *Bucket) get(ctx context.Context, key string, part storage.Range) (io.Re
 var errBeyond = errors.New("range beyond the end")
 
 // errNoObject says that what came has none of the marks of an object, such as
-// the page of a proxy that wants a login.
-var errNoObject = errors.New("the reply is not an object: it has no ETag or no length")
+// the page of a proxy that wants a login. A file that was put into the folder
+// of a gateway has no ETag.
+var errNoObject = errors.New("the reply is not an object: it has neither ETag nor time, or no length")
 
 // open sends the request and returns a body that starts at part.Offset. With
 // an ETag it goes on with an object that was read in part.
@@ -82,7 +83,7 @@ func (b *Bucket) open(ctx context.Context, full string, part storage.Range, etag
 		switch {
 		case replyOf(err).status == http.StatusRequestedRangeNotSatisfiable:
 			out, err = nil, nil
-		case err == nil && (aws.ToString(out.ETag) == "" || out.ContentLength == nil && out.ContentRange == nil):
+		case err == nil && (aws.ToString(out.ETag) == "" && out.LastModified == nil || out.ContentLength == nil && out.ContentRange == nil):
 			err = errors.Join(errNoObject, out.Body.Close())
 		}
 		return err
@@ -144,7 +145,7 @@ func (b *Bucket) head(ctx context.Context, full string) (storage.Object, error) 
 		if replyOf(err).status == http.StatusNotFound {
 			return storage.ErrNotFound
 		}
-		if err == nil && aws.ToString(out.ETag) == "" {
+		if err == nil && aws.ToString(out.ETag) == "" && out.LastModified == nil {
 			return errNoObject
 		}
 		return err
