@@ -196,12 +196,13 @@ func TestADeletedDatabaseIsLetGoAndItsReplicaKept(t *testing.T) {
 		}
 		return nil
 	})
-	before := f.tips[gone]
+	before, newest := f.tips[gone], f.replica(gone).Newest(t)
 	f.restoreAll()
 	f.commit(gone, 1) // a new one of that name
 	if f.tips[gone] == before {
 		t.Fatal("the database is the old one")
 	}
+	awaitTXID(t, f.replica(gone), newest+1)
 	f.commit(f.path(8), 1)
 	stop(t, sidecar)
 	f.restoreAll()

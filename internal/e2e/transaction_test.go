@@ -36,6 +36,9 @@ func TestGiantTransactionNeedsLittleMemoryAndIsPublishedWhenCommitted(t *testing
 		t.Errorf("%d MB are stored, but 300 MB were rolled back and nothing else is large", up/megabyte)
 	}
 
+	if e := rig.Tidemark(t, nil, "sync", "-wait", path).Wait(t, rig.Limit); e.Code != 0 { // the last of the three
+		t.Fatalf("sync exited with %d: %s", e.Code, e.Output)
+	}
 	before := p.Newest(t)
 	testdb.Exec(t, db, "BEGIN", giant)
 	if n := p.Newest(t); n != before {
