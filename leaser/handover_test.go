@@ -3,6 +3,7 @@ package leaser_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -194,5 +195,36 @@ func TestAPromotionThatIsGivenUpSaysSo(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		a.is(leaser.Primary)
+	})
+}
+
+func TestAHandoverTellsWhoTookTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T, b storage.Bucket) {
+		a, c, d := three(t, b)
+		defer stopAll(a, c, d)
+		if err := a.HandOver(t.Context(), "d"); err != nil {
+			t.Fatal(err)
+		}
+		if r := lock(t, b); r.Node() != "d" {
+			t.Errorf("it is back, but the lock is %s", describe(r))
+		}
+		pass(time.Second)
+		err := d.HandOver(t.Context(), "nobody")
+		if r := lock(t, b); err == nil || !strings.Contains(err.Error(), "node nobody did not take the lease; the primary is node "+r.Node()+" now, generation 3") {
+			t.Errorf("got %v, and the lock is %s", err, describe(r))
+		}
+		pass(time.Second)
+		for _, m := range []*machine{a, c, d} {
+			if m.Status().Role != leaser.Primary {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			if err := m.HandOver(ctx, "nobody"); err == nil || !strings.Contains(err.Error(), "released, but node nobody has not taken it") {
+				t.Errorf("got %v", err)
+			}
+			cancel()
+			return
+		}
+		t.Error("nobody is the primary")
 	})
 }

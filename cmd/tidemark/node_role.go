@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/tidemark-io/tidemark/leaser"
 )
 
@@ -16,10 +14,13 @@ func (n *node) Role() RoleReport {
 	if s.Generation > 0 {
 		r.Generation = s.Generation
 	}
-	if s.Holder.State != leaser.Released {
-		r.Holder, _, _ = strings.Cut(s.Holder.Owner, "/")
-	} else {
+	if s.Holder.State == leaser.Handoff || s.Holder.Leaving || s.Leaving {
+		r.HandingOver, r.Successor = true, s.Holder.Successor
+	}
+	if r.HandingOver || s.Holder.State == leaser.Released {
 		r.Primary = ""
+	} else {
+		r.Holder = s.Holder.Node()
 	}
 	if s.Role != leaser.Primary {
 		return r

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -49,14 +50,16 @@ func stepDownCommand() *cli.Command {
 	return &cli.Command{
 		Name: "step-down", Usage: "have the primary of a running sidecar hand over", ArgsUsage: "[DB]",
 		Description: "Stops the application, uploads the last commit and releases the lease, for any other node or for that of -to.\n" +
-			"The node then follows and does not compete for a while.",
+			"The node then follows and does not compete for a while. With -to it waits until a node has taken over, and\n" +
+			"fails when that is another one.",
 		Flags: moveFlags(&cli.StringFlag{Name: "to", Usage: "hand over to `NODE`, by its lease.node"}),
 		Action: func(c *cli.Context) error {
-			query := url.Values{}
-			if to := c.String("to"); to != "" {
-				query.Set("to", to)
+			to := c.String("to")
+			if to == "" {
+				return move(c, "step-down", url.Values{}, "%s is not the primary any more, generation %d\n")
 			}
-			return move(c, "step-down", query, "%s is not the primary any more, generation %d\n")
+			done := "%s has handed over to node " + strings.ReplaceAll(to, "%", "%%") + ", generation %d\n"
+			return move(c, "step-down", url.Values{"to": {to}}, done)
 		},
 	}
 }

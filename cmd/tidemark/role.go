@@ -23,6 +23,24 @@ type RoleReport struct {
 	Primary    string    `json:"primary,omitempty"`  // where the primary is reached, as it says
 	Since      time.Time `json:"since,omitzero"`     // when the role began
 	Error      string    `json:"error,omitempty"`
+	Succession
+}
+
+// Succession is a lease that its holder gives up, or has given up for a node.
+type Succession struct {
+	HandingOver bool   `json:"handing_over,omitempty"`
+	Successor   string `json:"successor,omitempty"` // node that it is for; empty: any
+}
+
+// text follows upon what the role is.
+func (s Succession) text() string {
+	switch {
+	case !s.HandingOver:
+		return ""
+	case s.Successor == "":
+		return ", handing over"
+	}
+	return ", handing over to " + s.Successor
 }
 
 // String is the role in one line.
@@ -34,6 +52,7 @@ func (r RoleReport) String() string {
 	} else if r.Holder != "" {
 		text += ", primary " + r.Holder
 	}
+	text += r.Succession.text()
 	if r.Degraded {
 		text += ", not renewed for a while"
 	}

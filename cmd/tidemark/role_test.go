@@ -139,6 +139,8 @@ func TestARoleIsToldInOneLine(t *testing.T) {
 		"node a: primary, generation 3, lease for another 9.8s": {Role: rolePrimary, Node: "a", Generation: 3, Remaining: 9812, Holder: "a"},
 		"node b: follower, generation 3, primary a":             {Role: roleFollower, Node: "b", Generation: 3, Holder: "a"},
 		"node b: cut off, generation 0: no route":               {Role: roleCutOff, Node: "b", Error: "no route"},
+		"node a: follower, generation 3, handing over to b":     {Role: roleFollower, Node: "a", Generation: 3, Succession: Succession{true, "b"}},
+		"node a: follower, generation 3, handing over":          {Role: roleFollower, Node: "a", Generation: 3, Succession: Succession{true, ""}},
 	} {
 		if got := r.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
