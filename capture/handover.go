@@ -31,6 +31,13 @@ func LockState(path string) (*StateLock, error) {
 // Close gives the lock up.
 func (l *StateLock) Close() error { return l.f.Close() }
 
+// Held tells whether the lock is still what keeps others out: somebody may have
+// removed it, with the state directory.
+func (l *StateLock) Held() bool {
+	_, same, err := sameNamed(l.f)
+	return err == nil && same
+}
+
 // realPath is the path that names the state directory: one file has one,
 // whatever links lead to it.
 func realPath(path string) (string, error) {

@@ -29,6 +29,12 @@ const (
 	inPlace                   // as the replica, but in use, so that it is no copy
 )
 
+// stateLook is how often it is looked whether the state directory is there.
+const stateLook = time.Second
+
+// errStateGone ends the following of a copy whose place nobody knows any more.
+var errStateGone = errors.New("the state directory or its lock was removed")
+
 // errAside ends the following of a copy that somebody else wrote to.
 var errAside = errors.New("somebody else wrote to the copy")
 
@@ -108,11 +114,22 @@ func (f *followed) attempt(ctx context.Context) error {
 		return f.await(ctx)
 	}
 	err = f.run(ctx)
-	if errors.Is(err, errAside) {
+	switch {
+	case errors.Is(err, errAside):
 		f.aside = true
-		return f.let() // and settle again
+	case errors.Is(err, errStateGone):
+		f.log.Warn("following anew", "reason", err)
+	default:
+		return err
 	}
-	return err
+	return f.let() // and settle again
+}
+
+// keepsState tells whether the state directory is still there, with its lock.
+func (f *followed) keepsState() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lock == nil || f.lock.Held()
 }
 
 // run follows until ctx ends, or somebody else writes to the copy.
@@ -120,12 +137,20 @@ func (f *followed) run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var group errgroup.Group
 	group.Go(func() error {
-		select {
-		case <-ctx.Done():
-		case <-f.touched:
-			stop(errAside)
+		tick := time.NewTicker(stateLook)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-f.touched:
+				stop(errAside)
+			case <-tick.C:
+				if !f.keepsState() {
+					stop(errStateGone)
+				}
+			}
 		}
-		return nil
 	})
 	group.Go(func() error { f.uploadSetAside(ctx); return nil })
 	err := f.warm().Run(ctx)

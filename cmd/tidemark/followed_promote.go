@@ -31,6 +31,11 @@ const (
 // after an error.
 func (f *followed) claim(ctx context.Context, t *term) error {
 	for range mostTries {
+		if !f.keepsState() {
+			if err := f.let(); err != nil {
+				return err
+			}
+		}
 		if err := f.settle(ctx); err != nil {
 			return err
 		}

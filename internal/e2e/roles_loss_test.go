@@ -74,3 +74,25 @@ func TestANodeKeepsWhatItsReplicaHasLost(t *testing.T) {
 		})
 	}
 }
+
+func TestAFollowerWhoseStateIsRemovedStillBecomesAPrimary(t *testing.T) {
+	t.Parallel()
+	p := rig.Directory(t)
+	a, b := pair(t, p, "")
+	a.write(t, "live.db", 5)
+	b.awaitCopy(t, a)
+	remove(t, stateDir(b.live()))
+	a.write(t, "live.db", 5)
+	rig.Eventually(t, rig.Limit, func(context.Context) error {
+		if !strings.Contains(b.proc.Output(), "following anew") {
+			return errors.New("the loss was not noticed")
+		}
+		return nil
+	})
+	b.awaitCopy(t, a)
+	stop(t, a.proc)
+	b.await(t, "primary")
+	b.write(t, "live.db", 5)
+	b.mustSync(t, "live.db")
+	b.isLast(t)
+}

@@ -125,7 +125,11 @@ func (n *note) write(before, after side) error {
 
 // remove forgets the note: the file is the chain's.
 func (n *note) remove() error {
-	if err := os.Remove(n.f.Name()); err != nil {
+	err := os.Remove(n.f.Name())
+	if errors.Is(err, fs.ErrNotExist) { // somebody else did, with the directory maybe
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	return syncDir(n.f.Name())
