@@ -12,6 +12,10 @@ import (
 	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/child"
 )
 
+// handlerTime is how long a program has from its start to install its handler of
+// SIGHUP, which would end it.
+const handlerTime = time.Second
+
 // application is the child process of a node, which runs in a group of its own.
 type application struct {
 	command []string
@@ -60,21 +64,33 @@ func (a *application) relay(ctx context.Context, signals chan<- os.Signal, ended
 		}
 	}
 	done := ctx.Done()
+	var changed <-chan struct{}
+	able := time.After(handlerTime)
 	for {
 		select {
 		case <-ended:
 			return
+		case <-able:
+			changed = a.changed
 		case <-done:
 			done = nil
 			pass(syscall.SIGTERM)
 			stopping()
-		case <-a.changed:
+		case <-changed:
 			pass(syscall.SIGHUP)
 		case s := <-a.signals:
 			if s != syscall.SIGTERM && s != syscall.SIGINT {
 				pass(s)
 			}
 		}
+	}
+}
+
+// forget takes back what was to be told.
+func (a *application) forget() {
+	select {
+	case <-a.changed:
+	default:
 	}
 }
 

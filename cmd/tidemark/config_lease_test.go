@@ -55,7 +55,7 @@ func TestWhatCannotBeWithALeaseIsNamed(t *testing.T) {
 		"lease: {enabled: true, renew: 10s}":                                        "lease renew 10s: too long for a deadline of 10s",
 		"lease: {enabled: true}\nrole-file: /b":                                     "role-file: /b belongs to the database of dbs[1]",
 		"lease: {enabled: true}\nrole-file: /a-wal":                                 "role-file: /a-wal belongs to the database of dbs[0]",
-		"lease: {enabled: true}\nrole-file: /.a-tidemark/role":                      "role-file: /.a-tidemark/role belongs to",
+		"lease: {enabled: true}\nrole-file: /.a-tidemark/x/role":                    "role-file: /.a-tidemark/x/role belongs to",
 		"lease: {enabled: true, hold: 3s}":                                          "lease.hold",
 		"lease: {enabled: true}\nexec-role: any":                                    "exec-role: there is no exec",
 		"lease: {enabled: true}\nexec: a\nexec-role: all":                           `exec-role: "all"; use primary, or any`,
@@ -75,6 +75,10 @@ func TestWhatCannotBeWithALeaseIsNamed(t *testing.T) {
 lease: {enabled: true}
 dbs: [{dir: /x, pattern: "*.db", replica: {url: file:///r}}]
 `), nil)
+	_, inside := parseConfig([]byte("lease: {enabled: true}\nrole-file: /r/lock.json\ndbs: [{path: /x, replica: {url: file:///r}}]"), nil)
+	if inside == nil || !strings.Contains(inside.Error(), "role-file: /r/lock.json lies in the replica of dbs[0]") {
+		t.Errorf("got %v", inside)
+	}
 	if err == nil || !strings.Contains(err.Error(), "dbs[0].dir: databases of a directory cannot have a lease yet") {
 		t.Errorf("got %v", err)
 	}

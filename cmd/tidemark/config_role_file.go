@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/tidemark-io/tidemark/capture"
 )
@@ -25,12 +28,22 @@ func (c Config) checkRoleFile() error {
 			own = append(own, d.Path+beside)
 		}
 		for _, path := range own {
-			if sameFile(path, c.HA.RoleFile) || sameFile(path, filepath.Dir(c.HA.RoleFile)) {
+			if sameFile(path, c.HA.RoleFile) || lies(c.HA.RoleFile, path) {
 				return fmt.Errorf("role-file: %s belongs to the database of dbs[%d]; choose another path", c.HA.RoleFile, i)
 			}
 		}
 	}
+	for i, d := range c.Databases {
+		if l, err := d.Replica.locate(); err == nil && l.dir != "" && lies(c.HA.RoleFile, l.dir) {
+			return fmt.Errorf("role-file: %s lies in the replica of dbs[%d]; choose another path", c.HA.RoleFile, i)
+		}
+	}
 	return nil
+}
+
+// lies tells whether a path is below another one.
+func lies(path, dir string) bool {
+	return strings.HasPrefix(resolved(path), strings.TrimSuffix(resolved(dir), "/")+"/")
 }
 
 // findRoleFile tells whether the role-file can be made on this machine, as far
@@ -48,8 +61,33 @@ func (h Availability) findRoleFile() error {
 	case !info.IsDir():
 		return usagef("role-file: %s is no directory", dir)
 	}
-	if info, err := os.Lstat(h.RoleFile); err == nil && !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
+	switch info, err := os.Stat(h.RoleFile); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("role-file: %w", err)
+	case !info.Mode().IsRegular():
 		return usagef("role-file: %s is there and no file; choose another path", h.RoleFile)
+	case info.Size() == 0:
+		return nil
+	}
+	var note roleNote
+	text, err := readStart(h.RoleFile, 4096)
+	if err != nil {
+		return fmt.Errorf("role-file: %w", err)
+	}
+	if json.Unmarshal(text, &note) != nil || note.Role == "" {
+		return usagef("role-file: %s is there and tells no role; it would be replaced: remove it, or choose another path", h.RoleFile)
 	}
 	return nil
+}
+
+// readStart returns up to so many bytes of a file.
+func readStart(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	return text, errors.Join(err, f.Close())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -20,6 +21,12 @@ const (
 	generationVariable = "TIDEMARK_GENERATION"
 )
 
+// Keys of the hooks.
+const (
+	keyOnPromote = "on-promote"
+	keyOnDemote  = "on-demote"
+)
+
 // hook is a program to run when the role of a node changes; zero: none.
 type hook struct {
 	name    string // the key of the configuration
@@ -27,6 +34,17 @@ type hook struct {
 	timeout time.Duration
 	reaper  *child.Reaper // nil: none is needed
 	log     *slog.Logger
+}
+
+// find tells whether the program is there.
+func (h hook) find() error {
+	if len(h.command) == 0 {
+		return nil
+	}
+	if _, err := exec.LookPath(h.command[0]); err != nil {
+		return usagef("%s: %v", h.name, err)
+	}
+	return nil
 }
 
 // Run runs the program with the role in its environment and waits for its end,

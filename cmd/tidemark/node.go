@@ -46,6 +46,7 @@ type outlets struct {
 	app       *application
 	appEnded  chan struct{} // closed when the child that runs in any role has ended
 	reaper    *child.Reaper // of the first process of a container; nil: it is none
+	troubles  *troubles
 }
 
 // current is what a node is at, for others to look at.
@@ -89,11 +90,11 @@ func newOutlets(cfg Config, command []string, log *slog.Logger) (outlets, error)
 	if err := cfg.HA.findRoleFile(); err != nil {
 		return outlets{}, err
 	}
-	promote, err := commandLine("on-promote", cfg.HA.OnPromote)
+	promote, err := commandLine(keyOnPromote, cfg.HA.OnPromote)
 	if err != nil {
 		return outlets{}, err
 	}
-	demote, err := commandLine("on-demote", cfg.HA.OnDemote)
+	demote, err := commandLine(keyOnDemote, cfg.HA.OnDemote)
 	if err != nil {
 		return outlets{}, err
 	}
@@ -101,14 +102,16 @@ func newOutlets(cfg Config, command []string, log *slog.Logger) (outlets, error)
 	if os.Getpid() == 1 {
 		reaper = child.NewReaper()
 	}
-	return outlets{
+	o := outlets{
 		reaper:    reaper,
 		file:      &roleFile{path: cfg.HA.RoleFile},
-		onPromote: hook{name: "on-promote", command: promote, timeout: cfg.HA.HookTimeout, reaper: reaper, log: log},
-		onDemote:  hook{name: "on-demote", command: demote, timeout: cfg.HA.HookTimeout, reaper: reaper, log: log},
+		onPromote: hook{name: keyOnPromote, command: promote, timeout: cfg.HA.HookTimeout, reaper: reaper, log: log},
+		onDemote:  hook{name: keyOnDemote, command: demote, timeout: cfg.HA.HookTimeout, reaper: reaper, log: log},
 		app:       &application{command: command, reaper: reaper, log: log, changed: make(chan struct{}, 1)},
 		appEnded:  make(chan struct{}),
-	}, nil
+		troubles:  &troubles{},
+	}
+	return o, errors.Join(o.onPromote.find(), o.onDemote.find())
 }
 
 // join takes the identity of the node and prepares its part in the election.

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"context"
+	"time"
+
 	"github.com/tidemark-io/tidemark/leaser"
 )
 
 // Role is what the node is now.
 func (n *node) Role() RoleReport {
 	s := n.leaser.Status()
+	if s.LastError == "" && s.Role != leaser.Primary {
+		s.LastError = n.troubles.text(s)
+	}
 	r := RoleReport{
 		Role: string(s.Role.Shown()), Node: n.identity.Name, Generation: s.Holder.Generation,
 		Degraded: s.Degraded, Primary: s.Holder.Advertise, Since: s.Since.UTC(), Error: s.LastError,
@@ -33,6 +39,29 @@ func (n *node) Role() RoleReport {
 	return r
 }
 
+// awaitRole returns once the role is one that may last: before, this node knows
+// nobody, or is being promoted. It does not wait for longer than that may take.
+func (n *node) awaitRole(ctx context.Context) error {
+	times := n.cfg.HA.Lease.Times
+	limit := time.After(times.Wait + times.Jitter + times.TTL)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		s := n.leaser.Status()
+		follows := s.Generation == 0 && s.Holder.Generation > 0 && s.Holder.State != leaser.Released && s.Holder.State != leaser.Handoff
+		if role := n.Role().Role; follows || role == rolePrimary || role == roleCutOff {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-limit:
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
 // open tells whether applications may write, as far as the databases go.
 func (n *node) open() bool {
 	n.mu.Lock()
@@ -55,7 +84,7 @@ func (n *node) publish() {
 	if n.ending() {
 		r = n.demoted()
 	}
-	if err := n.file.Write(r); err != nil {
+	if err := n.file.Write(r); n.troubles.note("role-file", err) {
 		n.log.Error("the role is not told", "error", err)
 	}
 	n.mu.Lock()

@@ -50,7 +50,8 @@ func (n *node) phases(hard, soft context.Context, l listeners) error {
 	return errors.Join(err, workers.Wait(), n.Close())
 }
 
-// anyRole runs the child whatever the role is, once the databases are there.
+// anyRole runs the child whatever the role is, once the databases are there and
+// the first role is known.
 func (n *node) anyRole(soft context.Context) error {
 	defer close(n.appEnded)
 	for _, f := range n.databases {
@@ -60,6 +61,11 @@ func (n *node) anyRole(soft context.Context) error {
 		case <-f.first:
 		}
 	}
+	if n.awaitRole(soft) != nil {
+		return nil
+	}
+	n.publish() // what it is told at its start is no change
+	n.app.forget()
 	err := n.app.run(soft, n.Role(), func() time.Duration { return n.cfg.ShutdownTimeout * 2 / 3 })
 	if soft.Err() == nil {
 		n.end(err)

@@ -25,7 +25,7 @@ func (n *node) serve(ctx context.Context, l listeners) error {
 // problems are those of the databases, and not to know who is the primary.
 func (n *node) problems() []web.Problem {
 	r := n.Report()
-	all := r.problems()
+	all := append(r.problems(), n.troubles.now(n.leaser.Status())...)
 	if r.Lease.Role == roleCutOff {
 		all = append(all, web.Problem{Name: "lease", Since: r.Lease.Since, Error: orDash(r.Lease.Error)})
 	}
