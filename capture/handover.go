@@ -54,7 +54,7 @@ func realPath(path string) (string, error) {
 // Tail is the part of a local history that may not be on the replica.
 type Tail struct {
 	Known    bool    // there is a local history; else the rest is empty
-	Base     ltx.Pos // where the tail begins; checksum 0 if its first file is a full copy
+	Base     ltx.Pos // where the tail begins; checksum 0 if an earlier run began it with a full copy
 	Files    []File  // in the spool, in order
 	End      ltx.Pos // where the database stands
 	PageSize uint32
@@ -83,7 +83,7 @@ func CutTail(ctx context.Context, path string, o Options) (t Tail, err error) {
 	if c.cur == nil { // there is no database any more
 		return Tail{}, nil
 	}
-	t = Tail{Known: true, Base: c.st.begins().Pos, End: c.position(), PageSize: c.st.sums.PageSize()}
+	t = Tail{Known: true, Base: base.Pos, End: c.position(), PageSize: c.st.sums.PageSize()}
 	for _, f := range c.st.spool.files {
 		t.Files = append(t.Files, f.File)
 	}

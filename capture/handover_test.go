@@ -187,3 +187,22 @@ func TestCaptureGoesOnWhereAFollowerLeftOffWithoutAComparison(t *testing.T) {
 	m.drain(c.Spool())
 	m.endsEqual(c, db, path)
 }
+
+func TestTheTailOfADatabaseWithANewPageSizeBeginsWhereItWas(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.db")
+	db := testdb.Create(t, path, testdb.Options{})
+	testdb.Exec(t, db, "CREATE TABLE t(x)")
+	m := newModel(t)
+	c := capturer(t, path, m)
+	step(t, c)
+	m.drain(c.Spool())
+	shut(t, c)
+	testdb.Exec(t, db, "PRAGMA journal_mode=DELETE", "PRAGMA page_size=8192", "VACUUM", "PRAGMA journal_mode=WAL")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := tail(t, path)
+	if !got.Known || got.Base != m.tip.Pos || len(got.Files) != 1 || !got.Files[0].Info.IsSnapshot() || got.PageSize != 8192 {
+		t.Errorf("tail %+v of a database that was at %v", got, m.tip.Pos)
+	}
+}

@@ -32,7 +32,10 @@ func (n *node) primary(ctx context.Context, lease *leaser.Lease) error {
 	n.log.Info("promoted", "generation", lease.Generation(), "after", time.Since(begun).Round(time.Millisecond))
 	err := t.serve(ctx)
 	n.publish()
-	return errors.Join(err, n.letAll())
+	for _, f := range n.databases {
+		err = errors.Join(err, f.let()) // writers are kept out until it is settled how it stands
+	}
+	return err
 }
 
 // promote does what comes before anybody may write.
@@ -77,10 +80,11 @@ func (t *term) serve(ctx context.Context) error {
 	n.publish()
 	appErr := t.application(ctx)
 	n.publish() // not the primary any more, for who looks
-	shut := t.shutGates(ctx)
+	shut := n.shutGates(ctx)
 	err := t.finish(ctx, held)
 	end()
 	err = errors.Join(appErr, err, workers.Wait(), shut.Open(), t.sidecar.Close())
+	n.shutBetween(ctx)
 	if hookErr := n.onDemote.Run(context.WithoutCancel(ctx), n.demoted()); hookErr != nil {
 		n.log.Error("hook failed", "error", hookErr)
 	}

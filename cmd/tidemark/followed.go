@@ -69,6 +69,7 @@ type intruders struct {
 	aside   bool          // what is in the file is to be set aside before it is replaced
 	kept    traces        // of the file that was set aside last
 	gate    *shutGate     // before a database that cannot be made a copy yet
+	between *shutGate     // after a term, until it is settled how the database stands
 }
 
 // held is what is open of a database, and how it stands.
@@ -262,8 +263,8 @@ func (f *followed) let() error {
 
 // Close gives the database free. Nothing may be under way.
 func (f *followed) Close() error {
-	err := f.gate.Open()
-	f.gate = nil
+	err := errors.Join(f.gate.Open(), f.between.Open())
+	f.gate, f.between = nil, nil
 	if err = errors.Join(err, f.let()); err != nil {
 		return fmt.Errorf("database %s: %w", f.cfg.Path, err)
 	}

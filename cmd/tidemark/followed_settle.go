@@ -24,6 +24,9 @@ func (f *followed) settle(ctx context.Context) error {
 	if f.standing() == following {
 		return nil
 	}
+	if err := f.openBetween(ctx); err != nil {
+		return err
+	}
 	if !f.gate.Alone() { // nothing was committed since, and it is still in use
 		if f.standing() == inPlace {
 			return nil
@@ -42,9 +45,29 @@ func (f *followed) settle(ctx context.Context) error {
 		err = errors.Join(err, f.let())
 	}
 	if f.standing() == inPlace || errors.Is(err, apply.ErrInUse) {
-		err = errors.Join(err, f.shut(ctx))
+		return errors.Join(err, f.shut(ctx))
+	}
+	if isCopy, _ := apply.IsCopy(f.cfg.Path, capture.StateDir(f.cfg.Path)); !isCopy && hasContent(f.cfg.Path) && f.node.fencesWriters() {
+		var failed error
+		if f.between, failed = f.node.shutGate(ctx, f); failed != nil {
+			f.log.Debug("local writers are not kept out", "error", failed)
+		}
 	}
 	return err
+}
+
+// openBetween lets writers in who are kept out until it is settled how the
+// database stands, if the replica answers: else that cannot be.
+func (f *followed) openBetween(ctx context.Context) error {
+	if f.between == nil {
+		return nil
+	}
+	if _, err := f.tip(ctx); err != nil {
+		return err
+	}
+	between := f.between
+	f.between = nil
+	return between.Open()
 }
 
 // shut keeps writers out of a database that cannot be made a copy, because

@@ -97,13 +97,10 @@ type gates []*shutGate
 // shutGates keeps local writers out of the databases at the end of a term, where
 // fence-local says so and no child was stopped for it. One that cannot be shut
 // is left open: what comes in is set aside later.
-func (t *term) shutGates(ctx context.Context) gates {
-	n := t.node
-	if n.cfg.HA.FenceLocal != fenceLock || len(n.app.command) > 0 && n.cfg.HA.ExecRole == rolePrimary {
+func (n *node) shutGates(ctx context.Context) gates {
+	if !n.fencesWriters() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.cfg.HA.Lease.Times.Stop)
-	defer cancel()
 	all := make(gates, len(n.databases))
 	var group errgroup.Group
 	for i, f := range n.databases {
@@ -112,7 +109,7 @@ func (t *term) shutGates(ctx context.Context) gates {
 				return nil // there is nothing, or it never became more than a copy
 			}
 			var err error
-			if all[i], err = shut(ctx, f.cfg.Path); err != nil {
+			if all[i], err = n.shutGate(ctx, f); err != nil {
 				f.log.Warn("local writers are not kept out", "error", err)
 			}
 			return nil
@@ -122,6 +119,19 @@ func (t *term) shutGates(ctx context.Context) gates {
 	return all
 }
 
+// fencesWriters tells whether local writers are to be kept out, and no child is
+// stopped for it.
+func (n *node) fencesWriters() bool {
+	return n.cfg.HA.FenceLocal == fenceLock && (len(n.app.command) == 0 || n.cfg.HA.ExecRole != rolePrimary)
+}
+
+// shutGate keeps writers out of a database.
+func (n *node) shutGate(ctx context.Context, f *followed) (*shutGate, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.cfg.HA.Lease.Times.Stop)
+	defer cancel()
+	return shut(ctx, f.cfg.Path)
+}
+
 // Open lets writers in again.
 func (g gates) Open() error {
 	var errs []error
@@ -129,4 +139,12 @@ func (g gates) Open() error {
 		errs = append(errs, gate.Open())
 	}
 	return errors.Join(errs...)
+}
+
+// shutBetween keeps local writers out from when capture has let go of the
+// databases until it is settled how they stand, which may take a while.
+func (n *node) shutBetween(ctx context.Context) {
+	for i, gate := range n.shutGates(ctx) {
+		n.databases[i].between = gate
+	}
 }
