@@ -226,7 +226,28 @@ func (l *Leaser) Promote(ctx context.Context) error {
 	l.prod()
 	err := l.await(ctx, func() (bool, error) { return l.term != nil && l.term.serving && !l.term.leaving, nil })
 	if err != nil {
-		return fmt.Errorf("promote: %w", err)
+		return fmt.Errorf("promote: %w: %s", err, l.obstacle())
 	}
 	return nil
+}
+
+// obstacle says why this process does not serve, as far as it knows.
+func (l *Leaser) obstacle() string {
+	s := l.Status()
+	name := s.Holder.Node()
+	switch {
+	case s.Generation > 0 && s.Leaving:
+		return "this node is handing over"
+	case s.Generation > 0:
+		return "this node has the lease, and does not serve yet"
+	case s.LastError != "":
+		return s.LastError
+	case s.Holder.State == Released || s.Holder.Generation == 0:
+		return "nobody has the lease"
+	case s.Holder.State == Handoff:
+		return "the lease is for node " + s.Holder.Successor
+	case s.Holder.Request != "":
+		return "node " + name + " has the lease and was asked to hand over to node " + s.Holder.Request
+	}
+	return "node " + name + " has the lease"
 }

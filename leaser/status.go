@@ -121,10 +121,10 @@ func (l *Leaser) logOutage(now Reading) {
 	l.story.logged = bad
 	switch {
 	case !bad:
-		l.log.Info("lock in reach again", "role", l.story.role)
+		l.log.Info("lock in reach again", "role", l.story.role.Shown())
 	case l.story.still.noted():
-		l.log.Warn(l.story.still.what, "for", l.story.still.took.Round(time.Millisecond), "role", l.story.role, "remaining", l.protocol.remaining(now))
+		l.log.Warn(l.story.still.what, "for", l.story.still.took.Round(time.Millisecond), "role", l.story.role.Shown(), "remaining", l.protocol.remaining(now))
 	default:
-		l.log.Warn("lock out of reach", "role", l.story.role, "error", l.why(now), "remaining", l.protocol.remaining(now))
+		l.log.Warn("lock out of reach", "role", l.story.role.Shown(), "error", l.why(now), "remaining", l.protocol.remaining(now))
 	}
 }

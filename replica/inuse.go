@@ -47,7 +47,11 @@ func checkUnlocked(name string, start, length int64) error {
 		return fmt.Errorf("look for locks on %s: %w", name, err)
 	}
 	if lock.Type != unix.F_UNLCK {
-		return fmt.Errorf("%w: process %d holds a lock on %s; stop it, or restore to another path", ErrInUse, lock.Pid, name)
+		who := "a process"
+		if lock.Pid > 0 { // a lock of an open file belongs to none
+			who = fmt.Sprintf("process %d", lock.Pid)
+		}
+		return fmt.Errorf("%w: %s holds a lock on %s; stop it, or restore to another path", ErrInUse, who, name)
 	}
 	return nil
 }
