@@ -166,7 +166,7 @@ func (c *chaos) blow(t *testing.T) {
 	case dice == 1:
 		// Between two steps a log may be in use that nobody else can open any
 		// more, so the last commits may be missing until the next start.
-		if e := c.sidecar.Stop(t, rig.Limit); e.Code != 0 && e.Code != 1 {
+		if e := end(t, c.sidecar); e.Code != 0 && e.Code != 1 {
 			t.Fatalf("the sidecar exited with %d after SIGTERM", e.Code)
 		}
 		c.set(nil)

@@ -55,8 +55,8 @@ func commit(t *testing.T, db *sql.DB, n int64) {
 	}
 }
 
-// stop ends a sidecar with SIGTERM, which must be a success.
-func stop(t *testing.T, sidecar *rig.Process) rig.Exit {
+// end ends a sidecar with SIGTERM, once it heeds that.
+func end(t *testing.T, sidecar *rig.Process) rig.Exit {
 	t.Helper()
 	rig.Eventually(t, rig.Limit, func(context.Context) error {
 		if !strings.Contains(sidecar.Output(), "started") {
@@ -64,7 +64,13 @@ func stop(t *testing.T, sidecar *rig.Process) rig.Exit {
 		}
 		return nil
 	})
-	e := sidecar.Stop(t, rig.Limit)
+	return sidecar.Stop(t, rig.Limit)
+}
+
+// stop ends a sidecar with SIGTERM, which must be a success.
+func stop(t *testing.T, sidecar *rig.Process) rig.Exit {
+	t.Helper()
+	e := end(t, sidecar)
 	if e.Code != 0 {
 		t.Fatalf("the sidecar exited with %d after SIGTERM", e.Code)
 	}
