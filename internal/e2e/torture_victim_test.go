@@ -150,12 +150,15 @@ func (v *victim) settled(t *testing.T) {
 }
 
 // awaitRestored waits until what is restored equals another database.
-func (v *victim) awaitRestored(t *testing.T, want string) {
+func (v *victim) awaitRestored(t *testing.T, want string, before ...func()) {
 	t.Helper()
 	dir := t.TempDir()
 	var last error
 	seen := -1
 	rig.Eventually(t, rig.Limit, func(ctx context.Context) error {
+		for _, do := range before {
+			do()
+		}
 		files := len(v.place.Files(t))
 		if files == seen { // nothing new can be restored
 			return last
