@@ -23,6 +23,12 @@ func (c *nodes) settle(t *testing.T) {
 	p := c.primary(t)
 	p.commits(t)
 	rig.Eventually(t, rig.Limit, func(context.Context) error {
+		if len(readLedger(t, p.log).acknowledged) == 0 {
+			return fmt.Errorf("nothing that node %s commits is acknowledged", p.name)
+		}
+		return nil
+	})
+	rig.Eventually(t, rig.Limit, func(context.Context) error {
 		for _, d := range c.all {
 			if d != p && d.says() != "follower" {
 				return fmt.Errorf("node %s says %q", d.name, d.says())

@@ -233,10 +233,15 @@ func TestTooManyOpenFilesWhenTheDatabaseIsReplaced(t *testing.T) {
 	r.start(t)
 	together(setAside, commits(5), bare)(t, &r.victim)
 	r.limit(t, unix.RLIMIT_NOFILE, 8)
-	moveOver(t, &r.victim)
-	r.commit(t, 3)
+	next := r.path + ".next"
+	put(t, r.kept, next)
+	if err := os.Rename(next, r.path); err != nil {
+		t.Fatal(err)
+	}
 	r.awaitLogged(t, "too many open files", "unable to open database file")
 	r.limit(t, unix.RLIMIT_NOFILE, 1024)
+	r.awaitRestored(t, r.kept)
+	r.commit(t, 3)
 	r.mends(t, 1)
 }
 
