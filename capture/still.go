@@ -99,11 +99,18 @@ func (db *database) locked(first, n int64) (bool, error) {
 // conflict tells whether another process holds a lock that one of this kind
 // would conflict with.
 func (db *database) conflict(kind int16, first, n int64) (bool, error) {
+	l, err := lockOn(db.file, kind, first, n)
+	return l.Type != unix.F_UNLCK, err
+}
+
+// lockOn returns a lock of another process that one of this kind would conflict
+// with; type unix.F_UNLCK, also with an error: there is none.
+func lockOn(f *os.File, kind int16, first, n int64) (unix.Flock_t, error) {
 	l := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: first, Len: n}
-	if err := unix.FcntlFlock(db.file.Fd(), unix.F_GETLK, &l); err != nil {
-		return false, fmt.Errorf("ask for locks on %s: %w", db.path, err)
+	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &l); err != nil {
+		return unix.Flock_t{Type: unix.F_UNLCK}, fmt.Errorf("ask for locks on %s: %w", f.Name(), err)
 	}
-	return l.Type != unix.F_UNLCK, nil
+	return l, nil
 }
 
 // headed tells whether there is a file at path that does not begin with a zero,

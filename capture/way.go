@@ -2,8 +2,6 @@ package capture
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,23 +25,17 @@ const (
 // checkpoint: it keeps writers out until it has copied everything back, or until
 // nobody stands in the WAL. SQLite says nothing more of it through the files.
 func (db *database) waits() (bool, error) {
-	l := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart, Start: walCheckpointByte, Len: 1}
-	if err := unix.FcntlFlock(db.shm.Fd(), unix.F_GETLK, &l); err != nil {
-		return false, fmt.Errorf("ask for locks on %s: %w", db.shm.Name(), err)
-	}
+	l, err := lockOn(db.shm, unix.F_RDLCK, walCheckpointByte, 1)
 	// One process's locks on bytes side by side are one lock.
-	return l.Type != unix.F_UNLCK && l.Start <= walWriteByte, nil
+	return l.Type != unix.F_UNLCK && l.Start <= walWriteByte, err
 }
 
 // barred tells whether another process, which copies back, keeps readers from
 // read mark 0. It does so for an instant after all is copied back; whoever
 // begins then stands in the WAL although it need not.
 func (db *database) barred() (bool, error) {
-	l := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart, Start: walReadMark0Byte, Len: 1}
-	if err := unix.FcntlFlock(db.shm.Fd(), unix.F_GETLK, &l); err != nil {
-		return false, fmt.Errorf("ask for locks on %s: %w", db.shm.Name(), err)
-	}
-	return l.Type != unix.F_UNLCK, nil
+	l, err := lockOn(db.shm, unix.F_RDLCK, walReadMark0Byte, 1)
+	return l.Type != unix.F_UNLCK, err
 }
 
 // makeWay moves the pin out of the way of a checkpoint of the application, first
