@@ -20,7 +20,8 @@ type image struct {
 	mark    wal.Mark
 	overlay []wal.PageRef // ascending by page
 	glance  glance        // of a database that is read as it lies
-	// enter runs before the first page, check after each chunk and the last one.
+	// enter runs before the first page, check after each chunk is read and
+	// before it is used.
 	enter func() (leave func() error, err error)
 	check func() error
 }
@@ -73,7 +74,12 @@ func (db *database) image(ih wal.IndexHeader) (im *image, err error) {
 	return im, nil
 }
 
-const imageChunk = 1 << 20
+const (
+	imageChunk = 1 << 20
+	// stillChunk is for a database that is read as it lies: one that fits is
+	// read in one go, so that a short pause of its writers suffices.
+	stillChunk = 16 << 20
+)
 
 // each calls fn with every page but the lock page, in order. The buffer is
 // reused.
@@ -85,9 +91,12 @@ func (im *image) each(ctx context.Context, fn func(pgno uint32, page []byte) err
 		}
 		defer func() { err = errors.Join(err, leave()) }()
 	}
-	size := int64(im.db.pageSize)
-	buf := make([]byte, min(imageChunk, int64(im.pages)*size)) // many databases are small
-	perChunk := uint32(imageChunk / size)
+	size, most := int64(im.db.pageSize), int64(imageChunk)
+	if im.check != nil {
+		most = stillChunk
+	}
+	buf := make([]byte, min(most, int64(im.pages)*size)) // many databases are small
+	perChunk := uint32(most / size)
 	for first := uint32(1); first <= im.pages; first += perChunk {
 		select {
 		case <-ctx.Done():
@@ -109,6 +118,11 @@ func (im *image) chunk(first, n uint32, buf []byte, fn func(pgno uint32, page []
 	if err := im.read(first, buf[:n*size]); err != nil {
 		return err
 	}
+	if im.check != nil {
+		if err := im.check(); err != nil {
+			return err
+		}
+	}
 	lock := ltx.LockPgno(size)
 	for i := range n {
 		if first+i == lock {
@@ -117,9 +131,6 @@ func (im *image) chunk(first, n uint32, buf []byte, fn func(pgno uint32, page []
 		if err := fn(first+i, buf[i*size:(i+1)*size]); err != nil {
 			return err
 		}
-	}
-	if im.check != nil {
-		return im.check()
 	}
 	return nil
 }

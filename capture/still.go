@@ -138,7 +138,7 @@ func headed(path string) (bool, error) {
 // shows in the counter all the same, and a transaction that writes to the file,
 // is undone and syncs it takes longer than a tick.
 func (db *database) stillImage() (*image, error) {
-	before, err := db.glance()
+	before, err := db.pause()
 	if err != nil {
 		return nil, err
 	}
@@ -156,6 +156,20 @@ func (db *database) stillImage() (*image, error) {
 	}
 	return im, nil
 }
+
+// pause returns a glance at the beginning of a pause that its writer makes: one
+// that is not over when the reading begins is the longest there is.
+func (db *database) pause() (g glance, err error) {
+	for until := time.Now().Add(longestRest); ; time.Sleep(pauseTick) {
+		g, err = db.glance()
+		if !errors.Is(err, errExclusive) || time.Now().After(until) {
+			return g, err
+		}
+	}
+}
+
+// pauseTick is how often a writer is looked at until it pauses.
+const pauseTick = 100 * time.Microsecond
 
 // lockFor makes the reading of an image hold SQLite's shared lock, for an
 // instant only: a COMMIT waits for it if it has a busy timeout.

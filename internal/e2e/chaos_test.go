@@ -81,6 +81,9 @@ func newChaos(t *testing.T) *chaos {
 	}
 	c.conf = config(t, "dbs:\n%s", dbs.String())
 	c.up(t)
+	for _, v := range c.victims {
+		awaitFile(t, v.place) // others restore of it, too
+	}
 	return c
 }
 

@@ -1,6 +1,6 @@
 """Reads a follower's copy by a real DuckDB that has it attached READ_ONLY.
 
-  follow_reader.py COPY   reads until its input ends, prints reads, busy, last
+  follow_reader.py COPY   reads until its input ends, ten times at least, prints reads, busy, last
 
 Each transaction reads the ledger twice and its total; a state that is mixed, or
 older than one seen before, ends it with an error.
@@ -19,7 +19,7 @@ con.execute(f"LOAD '{path}'")
 con.execute(f"ATTACH '{sys.argv[1]}' AS copy (TYPE sqlite, READ_ONLY)")
 reads = busy = last = 0
 print('attached', flush=True)
-while not select.select([sys.stdin], [], [], 0)[0]:
+while reads < 10 or not select.select([sys.stdin], [], [], 0)[0]:
     try:
         con.execute('BEGIN')
         n, w = con.execute('SELECT n, w FROM copy.total').fetchone()
