@@ -27,6 +27,7 @@ type Tip struct {
 	Commit   uint32 // size of the database in pages
 	Info     ltx.FileInfo
 	At       time.Time // of its last commit, as its header says
+	Older    bool      // there are files that end before it
 }
 
 // Tip returns the newest state over all levels. It takes one listing and, where
@@ -49,11 +50,13 @@ func (r *Replica) tip(ctx context.Context, note func(ltx.FileInfo), anew func())
 	for range tipTries {
 		anew()
 		var newest []ltx.FileInfo
-		if newest, err = r.newest(ctx, note); err != nil {
+		var older bool
+		if newest, older, err = r.newest(ctx, note); err != nil {
 			return Tip{}, err
 		}
 		var tip Tip
 		if tip, err = r.tipOf(ctx, newest); !errors.Is(err, storage.ErrNotFound) {
+			tip.Older = older
 			return tip, err
 		}
 	}
@@ -61,18 +64,19 @@ func (r *Replica) tip(ctx context.Context, note func(ltx.FileInfo), anew func())
 }
 
 // newest returns the files that end at the highest TXID, at most one a level,
-// lowest level first.
-func (r *Replica) newest(ctx context.Context, note func(ltx.FileInfo)) ([]ltx.FileInfo, error) {
-	var newest []ltx.FileInfo
+// lowest level first, and whether there are others.
+func (r *Replica) newest(ctx context.Context, note func(ltx.FileInfo)) (newest []ltx.FileInfo, older bool, err error) {
 	for f, err := range r.list(ctx, r.layout.prefix()) {
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		note(f)
 		switch n := len(newest); {
 		case n == 0 || f.Max > newest[0].Max:
+			older = n > 0
 			newest = append(newest[:0], f)
 		case f.Max < newest[0].Max:
+			older = true
 		case f.Level == newest[n-1].Level:
 			newest[n-1] = f
 		default:
@@ -80,9 +84,9 @@ func (r *Replica) newest(ctx context.Context, note func(ltx.FileInfo)) ([]ltx.Fi
 		}
 	}
 	if len(newest) == 0 {
-		return nil, fmt.Errorf("%s: %w", r, ErrNoBackup)
+		return nil, false, fmt.Errorf("%s: %w", r, ErrNoBackup)
 	}
-	return newest, nil
+	return newest, older, nil
 }
 
 // tipOf reads the candidate of the highest level that is a file at all: a base

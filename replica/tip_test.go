@@ -17,13 +17,25 @@ func TestTipIsTheNewestFileOfAllLevels(t *testing.T) {
 	h.write(3, 5)
 	checkTip(t, h, file(0, 3, 3))
 	h.put(file(9, 1, 3), h.snapshot())
+	older(t, h, true)
 	checkTip(t, h, file(9, 1, 3))
 	for txid := range ltx.TXID(3) {
 		h.remove(file(0, txid+1, txid+1))
 	}
 	checkTip(t, h, file(9, 1, 3))
+	older(t, h, false)
 	h.write(1, 2)
 	checkTip(t, h, file(0, 4, 4))
+	older(t, h, true)
+}
+
+// older checks whether files are told of that end before the newest.
+func older(t *testing.T, h *history, want bool) {
+	t.Helper()
+	tip, err := h.Tip(t.Context())
+	if err != nil || tip.Older != want {
+		t.Errorf("older files: %t, %v; want %t", tip.Older, err, want)
+	}
 }
 
 func TestTipTakesOneListingAndOneRead(t *testing.T) {

@@ -167,9 +167,9 @@ func (t *tender) opened(s *slot) {
 }
 
 // asked notes where a replica ends, which is asked once after a start: something
-// may have been due for long, unless a snapshot is all that is new.
+// may have been due for long, unless a snapshot is all that there is.
 func (t *tender) asked(s *slot, tip replica.Tip) {
-	if tip.Pos.IsZero() || tip.Info.IsSnapshot() {
+	if tip.Pos.IsZero() || tip.Info.IsSnapshot() && !tip.Older {
 		return
 	}
 	t.mu.Lock()

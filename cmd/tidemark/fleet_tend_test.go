@@ -5,6 +5,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tidemark-io/tidemark/ltx"
+	"github.com/tidemark-io/tidemark/replica"
 )
 
 func TestVisitsBeginInOrderAndFewAtATime(t *testing.T) {
@@ -48,6 +51,27 @@ func TestVisitsBeginInOrderAndFewAtATime(t *testing.T) {
 			t.Errorf("%d are left after %s", len(tender.queue), time.Since(start))
 		}
 	})
+}
+
+func TestAfterAStartOnlyAReplicaWithMoreThanItsNewestStateIsVisited(t *testing.T) {
+	snapshot := ltx.FileInfo{Level: ltx.LevelSnapshot, Min: 1, Max: 7}
+	at := ltx.Pos{TXID: 7, PostApplyChecksum: ltx.ChecksumFlag}
+	for name, c := range map[string]struct {
+		tip  replica.Tip
+		want int
+	}{
+		"nothing":                       {},
+		"a snapshot":                    {replica.Tip{Pos: at, Info: snapshot}, 0},
+		"files that are to be removed":  {replica.Tip{Pos: at, Info: snapshot, Older: true}, 1},
+		"a file that is to be merged":   {replica.Tip{Pos: at, Info: ltx.FileInfo{Min: 7, Max: 7}}, 1},
+		"several that are to be merged": {replica.Tip{Pos: at, Info: ltx.FileInfo{Min: 7, Max: 7}, Older: true}, 1},
+	} {
+		tender := newTender(nil, &workshop{places: 2})
+		tender.asked(&slot{}, c.tip)
+		if len(tender.queue) != c.want {
+			t.Errorf("%s: %d visits are due, want %d", name, len(tender.queue), c.want)
+		}
+	}
 }
 
 func TestAVisitThatGoesOnIsPlannedWhenItEnds(t *testing.T) {

@@ -36,7 +36,8 @@ func TestParkedDatabasesAreMergedAndCleanedUp(t *testing.T) {
 			rig.Pause(t, 20*time.Millisecond)
 		}
 		f.commit(f.path(0), 1) // whatever it takes, the clock of the bucket is known
-		rig.Eventually(t, rig.Limit, func(context.Context) error {
+		// A replica is looked after within a minute of a start, then as its levels say.
+		rig.Eventually(t, time.Minute+rig.Limit, func(context.Context) error {
 			for path := range f.tips {
 				if files := f.replica(path).Files(t); len(files) > 3 {
 					return fmt.Errorf("%d files are left of %s", len(files), path)
