@@ -34,7 +34,7 @@ func (f *Follower) Reseed(ctx context.Context, common ltx.TXID, local ...string)
 				return err
 			}
 		}
-		return f.reseedWhole(ctx, "asked to")
+		return f.reseedWhole(ctx, "its history is not that of the replica")
 	})
 	if err != nil {
 		return fmt.Errorf("reseed from %s: %w", f.replica, err)
@@ -68,7 +68,7 @@ func (f *Follower) place(ctx context.Context) error {
 		})
 	}
 	f.unheld = pos.PostApplyChecksum
-	found := fmt.Errorf("%w: %s has never held what is in %s", apply.ErrForeign, f.replica, f.copy.Path())
+	found := fmt.Errorf("%w, or removed its state directory: %s has never held exactly what is in %s", apply.ErrForeign, f.replica, f.copy.Path())
 	if f.opts.Foreign == nil {
 		return found
 	}

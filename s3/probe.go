@@ -42,7 +42,7 @@ type ProbeCheck struct {
 // of its own that it removes. It wraps ErrUnfit when a check fails; any other
 // error says that nothing was found out.
 func Probe(ctx context.Context, b storage.Bucket, log *slog.Logger) (ProbeResult, error) {
-	p := &prober{b: b, prefix: probePrefix + strings.ToLower(rand.Text()) + "/"}
+	p := &prober{b: b, prefix: probePrefix + strings.ToLower(rand.Text()) + "-"}
 	defer p.cleanUp(ctx, log)
 	began := time.Now()
 	for _, c := range []struct {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,6 +55,33 @@ func TestProbePassesWhatIsFit(t *testing.T) {
 			t.Logf("%v: %+v", result.Took, result.Checks)
 			empty(t, b)
 		})
+	}
+}
+
+func TestProbesOfADirectoryLeaveOneLockFileInAll(t *testing.T) {
+	root := t.TempDir()
+	b, err := storage.NewDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for range 2 {
+		if _, err := s3.Probe(t.Context(), b, nil); err != nil {
+			t.Fatal(err)
+		}
+		left = nil
+		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() {
+				left = append(left, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(left) != 1 {
+		t.Errorf("left behind: %q", left)
 	}
 }
 

@@ -36,7 +36,7 @@ const stateLook = time.Second
 var errStateGone = errors.New("the state directory or its lock was removed")
 
 // errAside ends the following of a copy that somebody else wrote to.
-var errAside = errors.New("somebody else wrote to the copy")
+var errAside = errors.New("what the copy holds is to be set aside")
 
 // followed is one database of a node that is not the primary, or not yet.
 type followed struct {

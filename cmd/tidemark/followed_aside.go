@@ -47,6 +47,10 @@ func (f *followed) setAside(ctx context.Context, tail capture.Tail, common ltx.T
 		return fmt.Errorf("set the local commits aside: %w", err)
 	}
 	f.kept = tracesOf(f.cfg.Path)
+	if !tail.Known {
+		f.log.Error("nothing tells that the replica holds all of the database, it was set aside", "quarantine", entry.ID, "database", entry.Database())
+		return nil
+	}
 	f.log.Error("local commits are not part of the replica and were set aside", "quarantine", entry.ID,
 		"first_txid", uint64(entry.First), "last_txid", uint64(entry.Last), "database", entry.Database())
 	return nil

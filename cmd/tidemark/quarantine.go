@@ -106,7 +106,11 @@ func printEntries(w io.Writer, entries []EntryReport) error {
 	for _, e := range entries {
 		line := fmt.Sprintf("%s\t%s\t-\t-\t-\t-\t%s, damaged: %s", e.Database, e.ID, e.state(), e.Problem)
 		if m := e.Manifest; m != nil {
-			line = fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s\t%s", e.Database, e.ID, showTime(m.MadeAt), e.Transactions,
+			transactions := fmt.Sprint(e.Transactions)
+			if m.First == 0 {
+				transactions = "unknown"
+			}
+			line = fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", e.Database, e.ID, showTime(m.MadeAt), transactions,
 				humanize.IBytes(uint64(e.Bytes)), cmp.Or(m.Node, "-"), e.state())
 		}
 		if _, err := fmt.Fprintln(table, line); err != nil {

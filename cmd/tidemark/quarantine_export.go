@@ -44,10 +44,18 @@ func quarantineExportCommand() *cli.Command {
 					Entry  EntryReport `json:"entry"`
 				}{out, entryReport(q, e)})
 			}
-			_, err = fmt.Fprintf(c.App.Writer, "%s holds %s with its transactions %d to %d that were not uploaded\n", out, q.database, e.First, e.Last)
+			_, err = fmt.Fprintf(c.App.Writer, "%s holds %s with %s that were not uploaded\n", out, q.database, transactionsOf(e.Manifest))
 			return err
 		},
 	}
+}
+
+// transactionsOf names the transactions that were set aside.
+func transactionsOf(m quarantine.Manifest) string {
+	if m.First == 0 {
+		return "transactions, it is not known which,"
+	}
+	return fmt.Sprintf("its transactions %d to %d", m.First, m.Last)
 }
 
 func quarantineAckCommand() *cli.Command {
