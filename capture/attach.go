@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 // ErrRollbackJournal is wrapped when a database is not in WAL mode and may
@@ -74,7 +76,7 @@ func (c *Capturer) onTrial() bool {
 
 func (c *Capturer) connect() error {
 	db := c.cur.db
-	if held, err := db.writeLocked(sharedFirst, sharedBytes); err != nil || held {
+	if held, err := db.locked(filelock.Read, filelock.SharedFirst, filelock.SharedBytes); err != nil || held {
 		return errors.Join(err, when(held, errExclusive, db.path))
 	}
 	err := writable(db.path)

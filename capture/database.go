@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tidemark-io/tidemark/internal/filelock"
 	"github.com/tidemark-io/tidemark/ltx"
 )
 
@@ -161,9 +162,8 @@ func (db *database) pages() (uint32, error) {
 // to a database makes: the lock, which does not belong to the process but to
 // the descriptor, keeps SQLite from taking itself for the last. The WAL stays.
 func (db *database) abandon() error {
-	l := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart, Start: sharedFirst, Len: sharedBytes}
 	// If somebody else's lock refuses it, that one does the same.
-	_ = unix.FcntlFlock(db.file.Fd(), unix.F_OFD_SETLK, &l)
+	_ = filelock.Set(db.file, filelock.Read, filelock.SharedFirst, filelock.SharedBytes)
 	return db.close()
 }
 

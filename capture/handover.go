@@ -38,6 +38,16 @@ func (l *StateLock) Held() bool {
 	return err == nil && same
 }
 
+// ClearSpool removes the files in the spool: what they hold is on the replica,
+// or kept elsewhere.
+func (l *StateLock) ClearSpool() error {
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(l.f.Name()), spoolName, "*.ltx"))
+	for _, file := range files {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
+}
+
 // realPath is the path that names the state directory: one file has one,
 // whatever links lead to it.
 func realPath(path string) (string, error) {
@@ -97,25 +107,6 @@ func (st *state) begins() Tip {
 		tip.Pos = ltx.Pos{TXID: files[0].Info.Max - 1, PostApplyChecksum: files[0].pre}
 	}
 	return tip
-}
-
-// DropTail forgets the spool and the page sums of the database at path: what
-// they hold is kept elsewhere. Nobody may have the state directory locked.
-func DropTail(path string) (err error) {
-	path, err = realPath(path)
-	if err != nil {
-		return err
-	}
-	lock, err := lockState(StateDir(path), nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	st, _, err := openState(StateDir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(st.forget(), st.close())
 }
 
 // Followed returns what a Capturer needs to go on without a comparison where a

@@ -1,6 +1,7 @@
 package capture_test
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -120,11 +121,15 @@ func TestTheTailIsWhatTheStateDoesNotKnowToBeUploaded(t *testing.T) {
 	if h := headerOf(t, got.Files[0].Path); h.NodeID != node || h.PreApplyChecksum != uploaded.PostApplyChecksum {
 		t.Errorf("header %+v", h)
 	}
-	if err := capture.DropTail(path); err != nil {
+	lock, err := capture.LockState(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := tail(t, path); got.Known {
-		t.Errorf("tail after it was dropped: %+v", got)
+	if err := errors.Join(lock.ClearSpool(), lock.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if now := tail(t, path); !now.Known || now.Base != got.End || len(now.Files) != 0 {
+		t.Errorf("tail %+v once its files are elsewhere, at %v", now, got.End)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 // ErrLocked is wrapped when another process captures the same database.
@@ -76,14 +78,14 @@ func takeLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", permission(err, filepath.Dir(path)))
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = filelock.Exclusive(f)
 	if err == nil {
 		return f, nil
 	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = fmt.Errorf("%w: process %s; stop it first", ErrLocked, firstWord(f))
+	if errors.Is(err, filelock.ErrHeld) {
+		err = fmt.Errorf("lock %s: %w: process %s; stop it first", path, ErrLocked, firstWord(f))
 	}
-	return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+	return nil, errors.Join(err, f.Close())
 }
 
 // signLock writes who has the lock. parkedBy is the lock file that stands for
@@ -139,8 +141,8 @@ func notParked(lock *os.File, ours *Holder) error {
 	if ours != nil && sameOpen(ours.f, holder) {
 		return nil
 	}
-	err = unix.Flock(int(holder.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err = filelock.Shared(holder)
+	if errors.Is(err, filelock.ErrHeld) {
 		return fmt.Errorf("lock %s: %w: process %s, by %s; stop it first", lock.Name(), ErrLocked, firstWord(holder), path)
 	}
 	return err

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 // goneAtLeast is how long the WAL or its index must have been without a name
@@ -49,7 +51,7 @@ func (c *Capturer) open(ctx context.Context) error {
 			"close all connections of the application and open them again", name)}
 		c.opts.Log.Warn("a file of the database was removed", "error", c.names.notice)
 	}
-	used, err := db.locked(sharedFirst, sharedBytes)
+	used, err := db.locked(filelock.Write, filelock.SharedFirst, filelock.SharedBytes)
 	if err != nil || used {
 		return err
 	}

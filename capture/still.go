@@ -9,15 +9,7 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-)
-
-// Bytes of the database file that SQLite locks (os.h: PENDING_BYTE and what
-// follows it).
-const (
-	reservedByte = 1<<30 + 1
-	sharedFirst  = 1<<30 + 2
-	sharedBytes  = 510
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 var (
@@ -67,14 +59,14 @@ func (db *database) glance() (glance, error) {
 // played back first. A journal whose writer is alive and holds the lock before
 // that one has not touched the file yet.
 func (db *database) restful() error {
-	if held, err := db.writeLocked(sharedFirst, sharedBytes); err != nil || held {
+	if held, err := db.locked(filelock.Read, filelock.SharedFirst, filelock.SharedBytes); err != nil || held {
 		return errors.Join(err, when(held, errExclusive, db.path))
 	}
 	hot, err := headed(db.path + "-journal")
 	if err != nil || !hot {
 		return err
 	}
-	alive, err := db.writeLocked(reservedByte, 1)
+	alive, err := db.locked(filelock.Read, filelock.Reserved, 1)
 	return errors.Join(err, when(!alive, errHot, db.path))
 }
 
@@ -85,32 +77,11 @@ func when(is bool, err error, path string) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// writeLocked tells whether another process holds a write lock on some of the
-// bytes. It takes none itself.
-func (db *database) writeLocked(first, n int64) (bool, error) {
-	return db.conflict(unix.F_RDLCK, first, n)
-}
-
-// locked tells whether another process holds any lock on some of the bytes.
-func (db *database) locked(first, n int64) (bool, error) {
-	return db.conflict(unix.F_WRLCK, first, n)
-}
-
-// conflict tells whether another process holds a lock that one of this kind
-// would conflict with.
-func (db *database) conflict(kind int16, first, n int64) (bool, error) {
-	l, err := lockOn(db.file, kind, first, n)
-	return l.Type != unix.F_UNLCK, err
-}
-
-// lockOn returns a lock of another process that one of this kind would conflict
-// with; type unix.F_UNLCK, also with an error: there is none.
-func lockOn(f *os.File, kind int16, first, n int64) (unix.Flock_t, error) {
-	l := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: first, Len: n}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &l); err != nil {
-		return unix.Flock_t{Type: unix.F_UNLCK}, fmt.Errorf("ask for locks on %s: %w", f.Name(), err)
-	}
-	return l, nil
+// locked tells whether another process holds a lock on some of the bytes that
+// one of this kind would run into.
+func (db *database) locked(kind filelock.Kind, first, n int64) (bool, error) {
+	other, err := filelock.OfOtherProcesses(db.file, kind, first, n)
+	return other.Held, err
 }
 
 // headed tells whether there is a file at path that does not begin with a zero,

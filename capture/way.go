@@ -4,15 +4,7 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/sys/unix"
-)
-
-// Bytes of the -shm that SQLite locks to write to the WAL and to copy it back
-// (wal.c: WAL_WRITE_LOCK, WAL_CKPT_LOCK, from byte 120 on).
-const (
-	walWriteByte      = 120
-	walCheckpointByte = 121
-	walReadMark0Byte  = 123
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 const (
@@ -25,17 +17,17 @@ const (
 // checkpoint: it keeps writers out until it has copied everything back, or until
 // nobody stands in the WAL. SQLite says nothing more of it through the files.
 func (db *database) waits() (bool, error) {
-	l, err := lockOn(db.shm, unix.F_RDLCK, walCheckpointByte, 1)
+	other, err := filelock.OfOtherProcesses(db.shm, filelock.Read, filelock.WALCheckpoint, 1)
 	// One process's locks on bytes side by side are one lock.
-	return l.Type != unix.F_UNLCK && l.Start <= walWriteByte, err
+	return other.Held && other.First <= filelock.WALWrite, err
 }
 
 // barred tells whether another process, which copies back, keeps readers from
 // read mark 0. It does so for an instant after all is copied back; whoever
 // begins then stands in the WAL although it need not.
 func (db *database) barred() (bool, error) {
-	l, err := lockOn(db.shm, unix.F_RDLCK, walReadMark0Byte, 1)
-	return l.Type != unix.F_UNLCK, err
+	other, err := filelock.OfOtherProcesses(db.shm, filelock.Read, filelock.WALReadMark0, 1)
+	return other.Held, err
 }
 
 // makeWay moves the pin out of the way of a checkpoint of the application, first

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 // ErrNodeLocked is wrapped when another process uses the directory of a node.
@@ -61,12 +61,12 @@ func OpenNode(dir, name string) (*Node, error) {
 }
 
 func (n *Node) open() error {
-	err := unix.Flock(int(n.held.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err := filelock.Exclusive(n.held)
+	if errors.Is(err, filelock.ErrHeld) {
 		return ErrNodeLocked
 	}
 	if err != nil {
-		return fmt.Errorf("lock: %w", err)
+		return err
 	}
 	if n.BootID, err = placeID(n.held); err != nil {
 		return err

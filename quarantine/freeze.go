@@ -10,17 +10,11 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
-// Lock bytes (SQLite file format, sections 1.5 and 2; the wal-index's are those
-// of the WAL-mode file format).
-const (
-	sharedFirst = 0x40000002 // of the database file: the first of those that a read transaction locks
-	readMark0   = 123        // of the wal-index: a reader of the file without its WAL
-	// lockPatience is how long a lock is waited for.
-	lockPatience = 3 * time.Second
-)
+// lockPatience is how long a lock is waited for.
+const lockPatience = 3 * time.Second
 
 // freeze keeps everybody from writing to a database file until thaw is called:
 // transactions without a WAL and the undoing of one wait for readers, and
@@ -32,7 +26,7 @@ func freeze(ctx context.Context, path string) (thaw func() error, err error) {
 		return nil, err
 	}
 	thaw = file.Close
-	if err := lockShared(ctx, file, sharedFirst); err != nil {
+	if err := lockShared(ctx, file, filelock.SharedFirst); err != nil {
 		return nil, errors.Join(err, thaw())
 	}
 	index, err := os.OpenFile(path+"-shm", os.O_RDONLY, 0)
@@ -43,7 +37,7 @@ func freeze(ctx context.Context, path string) (thaw func() error, err error) {
 		return nil, errors.Join(err, thaw())
 	}
 	thaw = func() error { return errors.Join(index.Close(), file.Close()) }
-	if err := lockShared(ctx, index, readMark0); err != nil {
+	if err := lockShared(ctx, index, filelock.WALReadMark0); err != nil {
 		return nil, errors.Join(err, thaw())
 	}
 	return thaw, nil
@@ -52,18 +46,15 @@ func freeze(ctx context.Context, path string) (thaw func() error, err error) {
 // lockShared takes a lock that many may have together. Who excludes others from
 // it does so for a moment, unless a transaction is left open.
 func lockShared(ctx context.Context, f *os.File, start int64) error {
-	l := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart, Start: start, Len: 1}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(lockPatience); ; {
-		err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &l)
-		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES):
-			return fmt.Errorf("lock %s: %w", f.Name(), err)
-		case time.Now().After(deadline):
-			return fmt.Errorf("lock %s: a transaction is open; stop the application", f.Name())
+		err := filelock.Set(f, filelock.Read, start, 1)
+		if err == nil || !errors.Is(err, filelock.ErrHeld) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%w: a transaction is open; stop the application", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 // tempInfix is between the name of a database and the random end of the name
@@ -31,7 +31,7 @@ func createTemp(path string, mode fs.FileMode) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		kept, err := lockTemp(f)
+		kept, err := filelock.ExclusiveNamed(f) // another restore may have found it unlocked
 		if kept {
 			return f, nil
 		}
@@ -39,36 +39,6 @@ func createTemp(path string, mode fs.FileMode) (*os.File, error) {
 			return nil, errors.Join(err, ignoreMissing(os.Remove(name)))
 		}
 	}
-}
-
-// lockTemp locks f and tells whether it still has its name: another restore
-// may have removed it before it was locked.
-func lockTemp(f *os.File) (bool, error) {
-	if err := flock(f); err != nil {
-		return false, ignoreLocked(err)
-	}
-	mine, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
-	named, err := os.Lstat(f.Name())
-	return err == nil && os.SameFile(mine, named), ignoreMissing(err)
-}
-
-func flock(f *os.File) error {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
-func ignoreLocked(err error) error {
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil
-	}
-	return fmt.Errorf("lock temporary file: %w", err)
 }
 
 // removeLeftovers removes the temporary files of earlier restores to path that
@@ -104,8 +74,12 @@ func removeLeftover(name string) error {
 		return ignoreMissing(err)
 	}
 	defer f.Close()
-	if err := flock(f); err != nil {
-		return ignoreLocked(err)
+	err = filelock.Exclusive(f)
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	return errors.Join(removeSidecars(name), ignoreMissing(os.Remove(name)))
 }

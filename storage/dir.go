@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 const (
@@ -117,7 +119,7 @@ func remove(ctx context.Context, root *os.Root, key string) error {
 		return err
 	}
 	dir, _ := splitKey(key)
-	unlock, err := lock(ctx, root, dir, syscall.LOCK_SH)
+	unlock, err := lock(ctx, root, dir, filelock.Shared)
 	if err != nil {
 		return err
 	}

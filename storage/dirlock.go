@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"syscall"
 	"time"
+
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 // lockPoll is how often a taken lock is tried again; it is held for one
@@ -15,21 +16,21 @@ import (
 const lockPoll = 2 * time.Millisecond
 
 // lock takes the lock of one directory, which also holds between processes:
-// exclusive (LOCK_EX) for a swap, shared (LOCK_SH) for whatever else may
+// filelock.Exclusive for a swap, filelock.Shared for whatever else may
 // replace or remove an object. It belongs to the directory that holds the
 // object, so buckets rooted at different depths exclude each other.
-func lock(ctx context.Context, root *os.Root, dir string, mode int) (unlock func(), err error) {
+func lock(ctx context.Context, root *os.Root, dir string, mode func(*os.File) error) (unlock func(), err error) {
 	f, err := root.OpenFile(path.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
 	for {
-		err := flock(f, mode|syscall.LOCK_NB)
+		err := mode(f)
 		if err == nil {
 			return func() { _ = f.Close() }, nil // which ends the lock
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
+		if !errors.Is(err, filelock.ErrHeld) {
+			return nil, errors.Join(err, f.Close())
 		}
 		select {
 		case <-ctx.Done():
@@ -37,16 +38,4 @@ func lock(ctx context.Context, root *os.Root, dir string, mode int) (unlock func
 		case <-time.After(lockPoll):
 		}
 	}
-}
-
-func flock(f *os.File, how int) error {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var result error
-	if err := conn.Control(func(fd uintptr) { result = syscall.Flock(int(fd), how) }); err != nil {
-		return err
-	}
-	return result
 }

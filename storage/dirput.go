@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 // Put writes a temporary file beside the target, syncs it, gives it its name
@@ -89,9 +91,9 @@ func publish(ctx context.Context, root *os.Root, temp, key string, cond Conditio
 	if cond.Absent {
 		return create(root, temp, key)
 	}
-	mode := syscall.LOCK_SH
+	mode := filelock.Shared
 	if cond.ETag != "" {
-		mode = syscall.LOCK_EX
+		mode = filelock.Exclusive
 	}
 	dir, _ := splitKey(key)
 	unlock, err := lock(ctx, root, dir, mode)

@@ -160,7 +160,7 @@ func (f *followed) relate(ctx context.Context, tail capture.Tail) error {
 		f.setStanding(ahead)
 		return nil
 	case replica.Equal, replica.Behind:
-		if err := clearSpool(f.cfg.Path); err != nil { // the replica holds what it holds
+		if err := f.lock.ClearSpool(); err != nil { // the replica holds what it holds
 			return err
 		}
 		err := f.follow(ctx)
@@ -215,7 +215,7 @@ func (f *followed) diverged(ctx context.Context, tail capture.Tail, common ltx.T
 		return err
 	}
 	f.setStanding(following)
-	return clearSpool(f.cfg.Path)
+	return f.lock.ClearSpool()
 }
 
 // follow opens the file as a copy of the replica.
@@ -229,7 +229,7 @@ func (f *followed) follow(ctx context.Context) error {
 	if f.aside {
 		return f.diverged(ctx, capture.Tail{}, 0)
 	}
-	if err := clearSpool(f.cfg.Path); err != nil {
+	if err := f.lock.ClearSpool(); err != nil {
 		return err
 	}
 	if _, err := f.openCopy(ctx); err != nil {
@@ -237,16 +237,6 @@ func (f *followed) follow(ctx context.Context) error {
 	}
 	f.setStanding(following)
 	return nil
-}
-
-// clearSpool removes files that were captured, and are on the replica or set
-// aside.
-func clearSpool(path string) error {
-	files, err := filepath.Glob(filepath.Join(capture.StateDir(path), "spool", "*.ltx"))
-	for _, file := range files {
-		err = errors.Join(err, os.Remove(file))
-	}
-	return err
 }
 
 func (f *followed) openCopy(ctx context.Context) (*replica.Follower, error) {

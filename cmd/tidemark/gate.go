@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
+
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 // shutGate keeps all other processes of this machine from committing to a
@@ -77,10 +77,8 @@ func (g *shutGate) Alone() bool {
 	if g == nil {
 		return true
 	}
-	const sharedFirst, sharedBytes = 1<<30 + 2, 510 // as SQLite has them
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: sharedFirst, Len: sharedBytes}
-	err := unix.FcntlFlock(g.file.Fd(), unix.F_GETLK, &lock)
-	return err == nil && lock.Type == unix.F_UNLCK
+	other, err := filelock.OfOtherProcesses(g.file, filelock.Write, filelock.SharedFirst, filelock.SharedBytes)
+	return err == nil && !other.Held
 }
 
 // ignoreNoTransaction leaves out that nothing had begun.

@@ -7,17 +7,18 @@ import (
 )
 
 // leaves may be imported by every package that does the work of the sidecar.
-var leaves = []string{"internal/loop", "internal/scratch"}
+var leaves = []string{"internal/loop", "internal/scratch", "internal/filelock"}
 
 // layers says what a package and those below it may import of ours. A package
 // that is not here has no place in the design yet.
 var layers = map[string][]string{
 	"ltx":                 {},
 	"wal":                 {},
-	"storage":             {},
+	"storage":             {"internal/filelock"},
 	"storage/storagetest": {"storage"},
+	"internal/filelock":   {},
 	"internal/loop":       {},
-	"internal/scratch":    {},
+	"internal/scratch":    {"internal/filelock"},
 	"internal/archtest":   {},
 	"internal/web":        {},
 	"internal/testdb":     {},
@@ -27,9 +28,9 @@ var layers = map[string][]string{
 	"leaser":              append([]string{"storage"}, leaves...),
 	"capture":             append([]string{"ltx", "wal"}, leaves...),
 	"replica":             append([]string{"ltx", "storage", "replica/apply"}, leaves...),
-	"replica/apply":       {"ltx"},
+	"replica/apply":       {"ltx", "internal/filelock"},
 	"compaction":          append([]string{"replica", "ltx", "storage"}, leaves...),
-	"quarantine":          {"ltx", "storage"},
+	"quarantine":          {"ltx", "storage", "internal/filelock"},
 	"cmd":                 {"*"},
 	"internal/e2e":        {"*"},
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 const (
@@ -44,7 +46,7 @@ func newProcessDir(root string) (*processDir, error) {
 		if err != nil {
 			return nil, errors.Join(err, os.Remove(path))
 		}
-		kept, err := lockDir(lock)
+		kept, err := filelock.ExclusiveNamed(lock) // another process may have found it unlocked
 		if kept {
 			return &processDir{path: path, lock: lock}, nil
 		}
@@ -52,20 +54,6 @@ func newProcessDir(root string) (*processDir, error) {
 			return nil, errors.Join(err, os.RemoveAll(path))
 		}
 	}
-}
-
-// lockDir locks the file and tells whether it still has its name: another
-// process may have found it unlocked.
-func lockDir(lock *os.File) (bool, error) {
-	if err := flock(lock); err != nil {
-		return false, ignoreLocked(err)
-	}
-	mine, err := lock.Stat()
-	if err != nil {
-		return false, err
-	}
-	named, err := os.Lstat(lock.Name())
-	return err == nil && os.SameFile(mine, named), ignoreMissing(err)
 }
 
 // remove removes the directory and all in it, and gives up the lock last.
@@ -103,26 +91,14 @@ func removeLeftover(path string) error {
 		return err
 	}
 	defer lock.Close()
-	if err := flock(lock); err != nil {
-		return ignoreLocked(err)
-	}
-	return os.RemoveAll(path)
-}
-
-func flock(f *os.File) error {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
-func ignoreLocked(err error) error {
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err = filelock.Exclusive(lock)
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil
 	}
-	return fmt.Errorf("lock scratch directory: %w", err)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
 }
 
 func ignoreMissing(err error) error {

@@ -3,20 +3,10 @@ package apply
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-)
-
-// Where SQLite locks in the database file (os.h: PENDING_BYTE and so on).
-const (
-	pendingByte  = 0x40000000
-	reservedByte = pendingByte + 1
-	sharedFirst  = pendingByte + 2
-	sharedBytes  = 510
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 const (
@@ -29,29 +19,21 @@ const (
 // process neither share nor lose them.
 type locks struct{ f *os.File }
 
-func (l locks) set(kind int16, start, length int64) (ok bool, err error) {
-	lock := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: start, Len: length}
-	for {
-		err := unix.FcntlFlock(l.f.Fd(), unix.F_OFD_SETLK, &lock)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EACCES):
-			return false, nil
-		default:
-			return false, fmt.Errorf("lock %s: %w", l.f.Name(), err)
-		}
+func (l locks) set(kind filelock.Kind, start, length int64) (ok bool, err error) {
+	err = filelock.Set(l.f, kind, start, length)
+	if errors.Is(err, filelock.ErrHeld) {
+		return false, nil
 	}
+	return err == nil, err
 }
 
 // share begins to read: nobody changes the file from then on.
 func (l locks) share() (ok bool, err error) {
-	if ok, err = l.set(unix.F_RDLCK, pendingByte, 1); !ok || err != nil {
+	if ok, err = l.set(filelock.Read, filelock.Pending, 1); !ok || err != nil {
 		return false, err
 	}
-	ok, err = l.set(unix.F_RDLCK, sharedFirst, sharedBytes)
-	_, freed := l.set(unix.F_UNLCK, pendingByte, 1)
+	ok, err = l.set(filelock.Read, filelock.SharedFirst, filelock.SharedBytes)
+	_, freed := l.set(filelock.None, filelock.Pending, 1)
 	return ok, errors.Join(err, freed)
 }
 
@@ -60,34 +42,36 @@ func (l locks) reserve() (ok bool, err error) {
 	if ok, err = l.share(); !ok || err != nil {
 		return false, err
 	}
-	if ok, err = l.set(unix.F_WRLCK, reservedByte, 1); ok || err != nil {
+	if ok, err = l.set(filelock.Write, filelock.Reserved, 1); ok || err != nil {
 		return ok, err
 	}
-	_, err = l.set(unix.F_UNLCK, sharedFirst, sharedBytes)
+	_, err = l.set(filelock.None, filelock.SharedFirst, filelock.SharedBytes)
 	return false, err
 }
 
 // pend keeps new readers out.
-func (l locks) pend() (ok bool, err error) { return l.set(unix.F_WRLCK, pendingByte, 1) }
+func (l locks) pend() (ok bool, err error) { return l.set(filelock.Write, filelock.Pending, 1) }
 
 // unpend lets them in again.
 func (l locks) unpend() error {
-	_, err := l.set(unix.F_UNLCK, pendingByte, 1)
+	_, err := l.set(filelock.None, filelock.Pending, 1)
 	return err
 }
 
 // exclude succeeds once nobody reads.
-func (l locks) exclude() (ok bool, err error) { return l.set(unix.F_WRLCK, sharedFirst, sharedBytes) }
+func (l locks) exclude() (ok bool, err error) {
+	return l.set(filelock.Write, filelock.SharedFirst, filelock.SharedBytes)
+}
 
 // toReserved gives up what is more than reserved.
 func (l locks) toReserved() error {
-	_, err := l.set(unix.F_RDLCK, sharedFirst, sharedBytes)
+	_, err := l.set(filelock.Read, filelock.SharedFirst, filelock.SharedBytes)
 	return errors.Join(err, l.unpend())
 }
 
 // free gives up everything.
 func (l locks) free() error {
-	_, err := l.set(unix.F_UNLCK, pendingByte, 2+sharedBytes)
+	_, err := l.set(filelock.None, filelock.Pending, filelock.DatabaseBytes)
 	return err
 }
 
@@ -186,9 +170,6 @@ func (c *Copy) setWaiting(since time.Time) {
 
 // holder names a process that has the file locked, as far as that is known.
 func (l locks) holder() string {
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: pendingByte, Len: 2 + sharedBytes}
-	if err := unix.FcntlFlock(l.f.Fd(), unix.F_OFD_GETLK, &lock); err != nil || lock.Type == unix.F_UNLCK || lock.Pid <= 0 {
-		return "another process"
-	}
-	return fmt.Sprintf("process %d", lock.Pid)
+	other, _ := filelock.OfOthers(l.f, filelock.Write, filelock.Pending, filelock.DatabaseBytes)
+	return other.String()
 }

@@ -12,7 +12,8 @@ import (
 	"strings"
 
 	"github.com/mattn/go-sqlite3"
-	"golang.org/x/sys/unix"
+
+	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 // settle lets SQLite finish what others left beside the database at path: it
@@ -111,9 +112,6 @@ func opener(path string) string {
 		return "another process"
 	}
 	defer f.Close()
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: 120, Len: 9}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock); err != nil || lock.Type == unix.F_UNLCK || lock.Pid <= 0 {
-		return "another process"
-	}
-	return fmt.Sprintf("process %d", lock.Pid)
+	other, _ := filelock.OfOthers(f, filelock.Write, filelock.WALWrite, filelock.WALBytes)
+	return other.String()
 }

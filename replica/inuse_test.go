@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/tidemark-io/tidemark/internal/filelock"
 	"github.com/tidemark-io/tidemark/replica"
 )
 
@@ -21,12 +20,11 @@ func TestALockWithoutAProcessIsNotThatOfProcessMinusOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: 0x40000000, Len: 1}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock); err != nil {
+	if err := filelock.Set(f, filelock.Write, filelock.Pending, 1); err != nil {
 		t.Fatal(err)
 	}
 	err = h.restoreTo(path, replica.ReplaceExisting)
-	if !errors.Is(err, replica.ErrInUse) || !strings.Contains(err.Error(), "a process holds a lock on") {
+	if !errors.Is(err, replica.ErrInUse) || !strings.Contains(err.Error(), "another process holds a lock on") {
 		t.Errorf("got %v", err)
 	}
 }
