@@ -26,7 +26,10 @@ func TestAStateDirectoryRemovedInUseIsMadeAnew(t *testing.T) {
 			m := newModel(t)
 			c := capturer(t, path, m)
 			stop := running(t, c, m)
-			eventually(t, "captured", func() bool { return c.Status().Pos.TXID > 0 })
+			eventually(t, "captured and uploaded", func() bool {
+				waiting, _ := c.Spool().Size()
+				return c.Status().Pos.TXID > 0 && waiting == 0
+			})
 			if err := lose(capture.StateDir(path)); err != nil {
 				t.Fatal(err)
 			}
