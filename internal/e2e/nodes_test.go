@@ -116,7 +116,7 @@ func (d *node) leave(t *testing.T) {
 	if d.process == nil {
 		return
 	}
-	if e := d.process.Stop(t, rig.Limit); e.Code != 0 {
+	if e := end(t, d.process); e.Code != 0 {
 		t.Errorf("node %s exited with %d after SIGTERM", d.name, e.Code)
 	}
 	d.process = nil
