@@ -52,16 +52,14 @@ const lossOfLock = "the state directory or its lock was removed"
 // stateLoss says what somebody else did to the state directory; empty: nothing.
 // It looks at attributes alone.
 func (c *Capturer) stateLoss() string {
-	named, err := os.Stat(c.lock.Name())
-	held, err2 := c.lock.Stat()
-	sums, err3 := stampOf(c.st.path(sumsName))
-	_, err4 := os.Stat(c.st.spool.dir)
+	_, same, err := sameNamed(c.lock)
+	_, err2 := os.Stat(c.st.spool.dir)
 	switch {
-	case err != nil || err2 != nil || !os.SameFile(named, held):
+	case err != nil || !same:
 		return lossOfLock
-	case err3 != nil || sums != c.st.written:
+	case c.st.intact() != nil:
 		return errSumsChanged.Error()
-	case err4 != nil || c.st.spool.damaged():
+	case err2 != nil || c.st.spool.damaged():
 		return "a file of the spool was removed or changed"
 	}
 	return ""

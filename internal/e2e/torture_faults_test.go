@@ -233,11 +233,7 @@ func TestTooManyOpenFilesWhenTheDatabaseIsReplaced(t *testing.T) {
 	r.start(t)
 	together(setAside, commits(5), bare)(t, &r.victim)
 	r.limit(t, unix.RLIMIT_NOFILE, 8)
-	next := r.path + ".next"
-	put(t, r.kept, next)
-	if err := os.Rename(next, r.path); err != nil {
-		t.Fatal(err)
-	}
+	moveIn(t, &r.victim)
 	r.awaitLogged(t, "too many open files", "unable to open database file")
 	r.limit(t, unix.RLIMIT_NOFILE, 1024)
 	r.awaitRestored(t, r.kept)

@@ -59,13 +59,16 @@ func copyOver(t *testing.T, v *victim) {
 }
 
 func moveOver(t *testing.T, v *victim) {
+	v.noticed(t, func() { moveIn(t, v) })
+}
+
+// moveIn moves a copy of what was kept over the database.
+func moveIn(t *testing.T, v *victim) {
 	next := v.path + ".next"
-	v.noticed(t, func() {
-		put(t, v.kept, next)
-		if err := os.Rename(next, v.path); err != nil {
-			t.Fatal(err)
-		}
-	})
+	put(t, v.kept, next)
+	if err := os.Rename(next, v.path); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // noticed waits until a sidecar that is up has replicated what replaced the
