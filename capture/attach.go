@@ -140,11 +140,10 @@ func (c *Capturer) captureStill(ctx context.Context) error {
 	if !db.still() {
 		return c.resync(ctx, "the database is in WAL mode now")
 	}
-	now, err := db.glance()
-	if err != nil || now == db.seen {
+	now, err := db.pause()
+	if err != nil || now.glance == db.seen {
 		return err
 	}
-	db.insists = c.heldFor() > insistAfter
 	return c.resync(ctx, changeCounter)
 }
 

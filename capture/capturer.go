@@ -175,7 +175,7 @@ func (c *Capturer) step(ctx context.Context, capture func(context.Context) error
 // heldUp tells whether writers have kept the database from being read, for a
 // time that is no failure yet.
 func (c *Capturer) heldUp(err error) bool {
-	if !errors.Is(err, errMoving) && !errors.Is(err, errExclusive) && !errors.Is(err, errApart) {
+	if !errors.Is(err, errMoving) && !errors.Is(err, errExclusive) && !errors.Is(err, errHot) && !errors.Is(err, errApart) {
 		c.heldSince.Store(nil)
 		return false
 	}
@@ -225,7 +225,6 @@ func (c *Capturer) reopen(ctx context.Context, reason string) error {
 	if err != nil {
 		return err
 	}
-	db.insists = c.heldFor() > insistAfter
 	c.cur = &cursor{db: db, held: -1}
 	if err = c.attach(); err == nil && !db.still() {
 		// Whoever writes to the file while it is read must be noticed after.

@@ -32,7 +32,7 @@ type database struct {
 	trace          trace
 	foreign        bool   // something that is not SQLite wrote to the file
 	seen           glance // while it is read as it lies: what is captured
-	insists        bool   // writers leave no pause to read it: lock them out for a moment
+	ticks          bool   // see keepsTicks
 
 	closing chan struct{} // closed when close begins: views must end
 	views   sync.WaitGroup
@@ -46,6 +46,7 @@ func openDatabase(path string) (*database, error) {
 	if db.file, err = openRaw(path); err != nil {
 		return nil, err
 	}
+	db.ticks = keepsTicks(db.file)
 	if db.pageSize, _, err = db.readHeader(); err != nil {
 		return nil, errors.Join(err, db.close())
 	}
@@ -155,7 +156,7 @@ func (db *database) pages() (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	return uint32((info.Size() + int64(db.pageSize) - 1) / int64(db.pageSize)), nil
+	return db.pagesIn(info.Size()), nil
 }
 
 // abandon closes the database without the checkpoint that the last connection

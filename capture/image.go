@@ -19,11 +19,10 @@ type image struct {
 	pages   uint32
 	mark    wal.Mark
 	overlay []wal.PageRef // ascending by page
-	glance  glance        // of a database that is read as it lies
-	// enter runs before the first page, check after each chunk is read and
-	// before it is used.
-	enter func() (leave func() error, err error)
-	check func() error
+	pause                 // that a database is read in as it lies
+	// enter runs right before the first page is read, check after each chunk is
+	// read and before it is used.
+	enter, check func() error
 }
 
 // image pins the database anew and returns what it holds. Frames that others
@@ -31,7 +30,7 @@ type image struct {
 // change; when everything is copied back already, the file alone is the image.
 func (c *cursor) image() (*image, error) {
 	if c.db.still() {
-		return c.db.stillImage()
+		return c.db.newestStill()
 	}
 	if err := c.pin(); err != nil {
 		return nil, err
@@ -83,20 +82,19 @@ const (
 
 // each calls fn with every page but the lock page, in order. The buffer is
 // reused.
-func (im *image) each(ctx context.Context, fn func(pgno uint32, page []byte) error) (err error) {
-	if im.enter != nil {
-		leave, err2 := im.enter()
-		if err2 != nil {
-			return err2
-		}
-		defer func() { err = errors.Join(err, leave()) }()
-	}
+func (im *image) each(ctx context.Context, fn func(pgno uint32, page []byte) error) error {
 	size, most := int64(im.db.pageSize), int64(imageChunk)
 	if im.check != nil {
 		most = stillChunk
 	}
 	buf := make([]byte, min(most, int64(im.pages)*size)) // many databases are small
 	perChunk := uint32(most / size)
+	if im.enter != nil {
+		clear(buf) // the memory is there before the pause begins
+		if err := im.enter(); err != nil {
+			return err
+		}
+	}
 	for first := uint32(1); first <= im.pages; first += perChunk {
 		select {
 		case <-ctx.Done():

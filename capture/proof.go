@@ -69,7 +69,6 @@ func (c *Capturer) proof(ctx context.Context, first uint32, bytes int64) (*proof
 	if c.cur == nil {
 		return nil, fmt.Errorf("%s: %w", c.path, ErrNotOpen)
 	}
-	c.cur.db.insists = false // nobody is locked out for this
 	v, err := c.hold()
 	if err != nil {
 		return nil, err

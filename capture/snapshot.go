@@ -53,7 +53,6 @@ func (c *Capturer) view(ctx context.Context) (*view, error) {
 	if c.cur == nil {
 		return nil, fmt.Errorf("%s: %w", c.path, ErrNotOpen)
 	}
-	c.cur.db.insists = c.heldFor() > insistAfter
 	v, err := c.hold()
 	if err != nil {
 		return nil, err

@@ -14,7 +14,8 @@ import (
 
 var (
 	// errMoving means that the database was written to while it was read.
-	errMoving = errors.New("the database is being written to without a pause long enough to read it")
+	errMoving = errors.New("the database is being written to without a pause long enough to read it: " +
+		"put it in WAL mode, which needs none (journal-mode: wal), or let the application pause")
 	// errExclusive means that another process keeps everybody out.
 	errExclusive = errors.New("another process holds the database for itself alone: remove PRAGMA locking_mode=EXCLUSIVE from the application, or let it end its long transaction")
 	// errHot means that a writer died in the middle of a transaction.
@@ -37,10 +38,20 @@ func (db *database) still() bool { return db.conns[0] == nil }
 // glance looks at a database that has no WAL. It wraps errExclusive while
 // somebody writes to the file and errHot after a crash.
 func (db *database) glance() (glance, error) {
-	var g glance
 	if err := db.restful(); err != nil {
-		return g, err
+		return glance{}, err
 	}
+	g, err := db.look()
+	if err != nil {
+		return glance{}, err
+	}
+	// What was seen is the state before a write that begins meanwhile.
+	return g, db.restful()
+}
+
+// look is a glance that may see a transaction half written.
+func (db *database) look() (glance, error) {
+	var g glance
 	var b [4]byte
 	_, err := db.file.ReadAt(b[:], 24)
 	if errors.Is(err, io.EOF) {
@@ -57,17 +68,32 @@ func (db *database) glance() (glance, error) {
 // restful tells whether the file holds a committed state: nobody has the lock
 // that writing to it needs, and there is no journal that would have to be
 // played back first. A journal whose writer is alive and holds the lock before
-// that one has not touched the file yet.
+// that one has not touched the file yet; one that was finished between two looks
+// at it and at the lock is told from it by looking again.
 func (db *database) restful() error {
-	if held, err := db.locked(filelock.Read, filelock.SharedFirst, filelock.SharedBytes); err != nil || held {
-		return errors.Join(err, when(held, errExclusive, db.path))
-	}
-	hot, err := headed(db.path + "-journal")
-	if err != nil || !hot {
+	if err := db.unwritten(); err != nil {
 		return err
 	}
-	alive, err := db.locked(filelock.Read, filelock.Reserved, 1)
-	return errors.Join(err, when(!alive, errHot, db.path))
+	for range hotLooks {
+		hot, err := headed(db.path + "-journal")
+		if err != nil || !hot {
+			return err
+		}
+		if alive, err := db.locked(filelock.Read, filelock.Reserved, 1); err != nil || alive {
+			return err
+		}
+	}
+	return when(true, errHot, db.path)
+}
+
+// hotLooks is how often a journal must be seen without its writer.
+const hotLooks = 5
+
+// unwritten returns errExclusive if anybody has the lock that writing to the
+// file needs.
+func (db *database) unwritten() error {
+	held, err := db.locked(filelock.Read, filelock.SharedFirst, filelock.SharedBytes)
+	return errors.Join(err, when(held, errExclusive, db.path))
 }
 
 func when(is bool, err error, path string) error {
@@ -104,75 +130,58 @@ func headed(path string) (bool, error) {
 }
 
 // stillImage is the whole database as it lies. Reading it ends with errMoving
-// if anybody wrote to it meanwhile. A write in the same tick of the kernel's
-// clock as the one before would not show in the modification time; a commit
-// shows in the counter all the same, and a transaction that writes to the file,
-// is undone and syncs it takes longer than a tick.
+// if anybody wrote to it meanwhile. A commit shows in the change counter. What
+// is written before that, or for a transaction that is undone, shows in the
+// modification time if that is dated. If not, it shows in the lock that its
+// writer has or in the journal that it left: one that has undone it has synced
+// the file, which takes longer than the tick that the two writes would have to
+// share. A writer has the lock before it writes, too, while it syncs its
+// journal: what is dated can be read then.
+//
+// No lock is taken, not even SQLite's shared one for an instant: a COMMIT that
+// finds it fails if it has no busy timeout.
 func (db *database) stillImage() (*image, error) {
 	before, err := db.pause()
 	if err != nil {
 		return nil, err
 	}
-	size := int64(db.pageSize)
-	im := &image{db: db, pages: uint32((before.stamp.size + size - 1) / size), glance: before}
+	im := &image{db: db, pages: db.pagesIn(before.stamp.size), pause: before}
 	im.check = func() error {
-		after, err := db.glance()
-		if errors.Is(err, errExclusive) || err == nil && after != before {
+		look := db.glance
+		if im.dated {
+			look = db.look
+		}
+		after, err := look()
+		if errors.Is(err, errExclusive) || err == nil && after != im.glance {
 			return fmt.Errorf("read %s: %w", db.path, errMoving)
 		}
 		return err
 	}
-	if db.insists {
-		db.lockFor(im)
+	return im, nil
+}
+
+// newestStill is a stillImage that moves on to the newest state when reading
+// begins, in a pause of its own, unless the number of its pages has changed.
+func (db *database) newestStill() (*image, error) {
+	im, err := db.stillImage()
+	if err != nil {
+		return nil, err
+	}
+	im.enter = func() (err error) {
+		if im.pause, err = db.pause(); err != nil {
+			return err
+		}
+		size, _, err := db.readHeader()
+		other := size != db.pageSize || db.pagesIn(im.stamp.size) != im.pages
+		return errors.Join(err, when(other && err == nil, errMoving, db.path))
 	}
 	return im, nil
 }
 
-// pause returns a glance at the beginning of a pause that its writer makes: one
-// that is not over when the reading begins is the longest there is.
-func (db *database) pause() (g glance, err error) {
-	for until := time.Now().Add(longestRest); ; time.Sleep(pauseTick) {
-		g, err = db.glance()
-		if !errors.Is(err, errExclusive) || time.Now().After(until) {
-			return g, err
-		}
-	}
+func (db *database) pagesIn(bytes int64) uint32 {
+	size := int64(db.pageSize)
+	return uint32((bytes + size - 1) / size)
 }
-
-// pauseTick is how often a writer is looked at until it pauses.
-const pauseTick = 100 * time.Microsecond
-
-// lockFor makes the reading of an image hold SQLite's shared lock, for an
-// instant only: a COMMIT waits for it if it has a busy timeout.
-func (db *database) lockFor(im *image) {
-	var until time.Time
-	same := im.check
-	im.enter = func() (func() error, error) {
-		c, err := openConn(db.path)
-		if err != nil {
-			return nil, err
-		}
-		if err := c.begin(); err != nil {
-			return nil, errors.Join(err, c.close())
-		}
-		until = time.Now().Add(sharedAtMost)
-		return func() error { return errors.Join(c.end(), c.close()) }, nil
-	}
-	im.check = func() error {
-		if time.Now().After(until) {
-			return fmt.Errorf("read %s: it takes longer than %s: %w", db.path, sharedAtMost, errMoving)
-		}
-		return same()
-	}
-}
-
-const (
-	// insistAfter is how long writers may leave no pause to read the database
-	// in before they are locked out for one.
-	insistAfter = 5 * time.Second
-	// sharedAtMost bounds that.
-	sharedAtMost = 250 * time.Millisecond
-)
 
 // patience is how long a database may keep us from reading it before that is
 // called a failure.

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidemark-io/tidemark/capture"
 	"github.com/tidemark-io/tidemark/internal/testdb"
+	"github.com/tidemark-io/tidemark/ltx"
 )
 
 func keep(t *testing.T, path string, m *model) *capture.Capturer {
@@ -88,6 +90,34 @@ func TestARollbackJournalDatabaseIsCapturedAsItIs(t *testing.T) {
 			m.equals(path)
 		})
 	}
+}
+
+func TestWhatIsCapturedBetweenTheCommitsOfAFastWriterWasCommitted(t *testing.T) {
+	path := rollbackDatabase(t)
+	m := newModel(t)
+	var states int
+	m.applied = func(id ltx.TXID, _ []uint32) {
+		if _, err := testdb.Verify(t.Context(), m.file.Name()); err != nil {
+			t.Errorf("TXID %s: %v", id, err)
+		}
+		states++
+	}
+	c := keep(t, path, m)
+	w := testdb.StartWriter(t, path, testdb.Load{Seed: 1, Payload: 100, Churn: 5, Body: 3000, Journal: "DELETE", Sync: "OFF", NoWait: true, Undo: true})
+	start := time.Now()
+	for enough := false; !enough; {
+		_ = c.Capture(t.Context()) // the writer may leave it no pause
+		m.drain(c.Spool())
+		enough = states > 10 && time.Since(start) > 2*time.Second || time.Since(start) > 10*time.Second
+	}
+	if sum := w.Stop(t); sum.Busy != 0 || sum.Commits == 0 {
+		t.Errorf("%d commits, %d times locked", sum.Commits, sum.Busy)
+	}
+	t.Logf("%d states", states)
+	step(t, c)
+	m.drain(c.Spool())
+	shut(t, c)
+	m.equals(path)
 }
 
 func TestADatabaseThatGoesToWALAndBackIsFollowed(t *testing.T) {

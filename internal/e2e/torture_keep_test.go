@@ -71,6 +71,7 @@ func TestWriterWithoutAPauseNeverFailsInRollbackJournalMode(t *testing.T) {
 	for time.Since(start) < 12*time.Second {
 		impatient(100, 0)(t, v)
 	}
+	t.Logf("%d TXIDs were captured beside the writer", v.place.Newest(t)-before)
 	awaitTXID(t, v.place, before+1)
 	v.leave(t)
 	v.settled(t)

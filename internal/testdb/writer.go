@@ -27,6 +27,9 @@ type Load struct {
 	NoWait  bool    // no busy timeout: a locked database is counted at once
 	// Exclusive keeps everybody else out: PRAGMA locking_mode=EXCLUSIVE.
 	Exclusive bool
+	// Undo makes a transaction before each commit that changes all the churn and
+	// is undone. No transaction fits the cache: pages are written before the end.
+	Undo bool
 }
 
 // maxChurn is where deletes become certain, so that the table stays small.
@@ -76,6 +79,11 @@ func NewWriter(ctx context.Context, db *sql.DB, load Load) (*Writer, error) {
 	if load.NoWait {
 		if _, err := db.ExecContext(ctx, "PRAGMA busy_timeout=0"); err != nil {
 			return nil, fmt.Errorf("set busy timeout: %w", err)
+		}
+	}
+	if load.Undo {
+		if _, err := db.ExecContext(ctx, "PRAGMA cache_size=2"); err != nil {
+			return nil, fmt.Errorf("set cache size: %w", err)
 		}
 	}
 	w := &Writer{db: db, load: load}
@@ -165,6 +173,11 @@ func (w *Writer) Tip() Link { return w.tip }
 const insertLink = "INSERT INTO chain (n, payload, state, hash) VALUES (?, ?, ?, ?)"
 
 func (w *Writer) commit(ctx context.Context, payload []byte) (Link, error) {
+	if w.load.Undo {
+		if err := w.undo(ctx); err != nil {
+			return Link{}, err
+		}
+	}
 	if w.load.Churn == 0 {
 		next := w.tip.next(payload, w.tip.state)
 		_, err := w.db.ExecContext(ctx, insertLink, next.N, payload, next.state[:], next.Hash[:])
@@ -183,6 +196,15 @@ func (w *Writer) commit(ctx context.Context, payload []byte) (Link, error) {
 		return Link{}, errors.Join(err, ignoreDone(tx.Rollback()), w.read(ctx))
 	}
 	return next, nil
+}
+
+func (w *Writer) undo(ctx context.Context) error {
+	tx, err := w.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE churn SET body = randomblob(length(body))")
+	return errors.Join(err, tx.Rollback())
 }
 
 func (w *Writer) churnAndLink(ctx context.Context, tx *sql.Tx, payload []byte) (Link, error) {
