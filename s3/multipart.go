@@ -127,7 +127,8 @@ func (u *upload) complete(ctx context.Context, parts []types.CompletedPart, cond
 	return storage.Object{ETag: *out.ETag, ModTime: serverTime(out.ResultMetadata)}, nil
 }
 
-// abort works on a context of its own, as the upload's may have ended. Its
+// abort works on a context of its own, as the upload's may have ended. It asks
+// again whatever is answered, unless that is a refusal or nobody is there. Its
 // error would hide the one that matters.
 func (u *upload) abort(ctx context.Context) {
 	limit := abortTimeout
@@ -136,15 +137,27 @@ func (u *upload) abort(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	_ = u.b.abort(ctx, u.full, u.id)
+	for n := 0; ; n++ {
+		err := u.b.abort(ctx, u.full, u.id)
+		if err == nil || errors.Is(err, storage.ErrForbidden) || neverSent(err) || pause(ctx, wait(n, false)) != nil {
+			return
+		}
+	}
 }
+
+// errNotAborted is an answer with another status than S3 has for an upload that
+// is aborted: there may be an error in it.
+var errNotAborted = errors.New("abort upload: the reply does not say that it is done")
 
 func (b *Bucket) abort(ctx context.Context, full string, id *string) error {
 	in := &sdk.AbortMultipartUploadInput{Bucket: &b.config.Bucket, Key: &full, UploadId: id}
 	return b.try(ctx, func() error {
-		_, err := b.client.AbortMultipartUpload(ctx, in)
+		out, err := b.client.AbortMultipartUpload(ctx, in)
 		if r := replyOf(err); r.status == http.StatusNotFound && r.code == "NoSuchUpload" {
 			return nil
+		}
+		if err == nil && statusOf(out.ResultMetadata) != http.StatusNoContent {
+			return errNotAborted
 		}
 		return err
 	})

@@ -138,6 +138,27 @@ func TestFailedUploadIsAborted(t *testing.T) {
 	}
 }
 
+func TestAnAbortIsAskedForUntilItIsDone(t *testing.T) {
+	gateway := testbucket.Gateway(t)
+	p := testbucket.NewProxy(t, gateway.Endpoint())
+	b := open(t, p.URL("p")+"&part-size=5MiB")
+	for name, fault := range map[string]func(){
+		"a conflict without a reason": func() { p.StormNext(2, http.StatusConflict, "", testbucket.Abort) },
+		"an error under status 200":   func() { p.StormNext(2, http.StatusOK, "InternalError", testbucket.Abort) },
+		"no such page":                func() { p.StormNext(2, http.StatusNotFound, "", testbucket.Abort) },
+	} {
+		p.Heal()
+		p.Storm(http.StatusBadRequest, "InvalidPart", testbucket.Complete)
+		fault()
+		if _, err := b.Put(t.Context(), "a", bytes.NewReader(numbered(11<<20)), storage.Condition{}); err == nil {
+			t.Errorf("%s: stored", name)
+		}
+		if n := uploads(t, gateway); n != 0 {
+			t.Errorf("%s: %d uploads left", name, n)
+		}
+	}
+}
+
 // Some services say nothing until they have put all parts together.
 func TestEndOfAnUploadMayTakeLong(t *testing.T) {
 	p := testbucket.NewProxy(t, testbucket.Gateway(t).Endpoint())

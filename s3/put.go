@@ -11,6 +11,7 @@ import (
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/tidemark-io/tidemark/storage"
 )
@@ -120,6 +121,14 @@ func refused(err error, cond storage.Condition) error {
 }
 
 // serverTime is the service's clock, as far as it tells.
+// statusOf returns the HTTP status of a reply.
+func statusOf(metadata middleware.Metadata) int {
+	if r, ok := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response); ok {
+		return r.StatusCode
+	}
+	return 0
+}
+
 func serverTime(metadata middleware.Metadata) time.Time {
 	at, _ := awsmiddleware.GetServerTime(metadata)
 	return at

@@ -98,11 +98,13 @@ func TestPagesShowMuchAndNoSecrets(t *testing.T) {
 	path, db := live(t, testdb.Options{})
 	rig.ReplicateOnce(t, path, p)
 	commit(t, db, 5) // which nobody saw, so that the start compares
-	conf := config(t, "addr: 127.0.0.1:0\ndbs:\n  - path: %s\n    replica: {url: %q}\n", path, p.URL)
-	sidecar := rig.Tidemark(t, p.Env, "replicate", "-config", conf)
+	sidecar := sidecarWith(t, path, p, "addr: 127.0.0.1:0")
 	base := baseURL(t, sidecar)
 	commit(t, db, 20)
 	awaitReady(t, base, http.StatusOK)
+	if e := ask(t, path, "sync", "-wait"); e.Code != 0 {
+		t.Errorf("sync exited with %d: %s", e.Code, e.Output)
+	}
 	pages := ""
 	for _, name := range []string{"/", "/livez", "/readyz", "/status", "/metrics"} {
 		code, text := page(t, base+name)
