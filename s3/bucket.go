@@ -28,6 +28,7 @@ type Bucket struct {
 	config   Config // complete
 	provider provider
 	single   atomic.Bool // the service refused DeleteObjects
+	left     left
 }
 
 // Open checks the configuration and completes it from the AWS environment. It

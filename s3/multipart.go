@@ -29,8 +29,9 @@ type upload struct {
 	id   *string
 }
 
-// putParts stores a body in parts. Whatever goes wrong, the upload is aborted;
-// what even that leaves behind, CleanUploads finds later.
+// putParts stores a body in parts. Whatever goes wrong, the upload is aborted,
+// at the latest with the next write that succeeds; what a process that ends
+// before leaves behind, CleanUploads finds later.
 func (b *Bucket) putParts(ctx context.Context, full string, src *source, cond storage.Condition) (_ storage.Object, err error) {
 	u := &upload{b: b, full: full}
 	err = b.brief(ctx, func() error {
@@ -128,8 +129,9 @@ func (u *upload) complete(ctx context.Context, parts []types.CompletedPart, cond
 }
 
 // abort works on a context of its own, as the upload's may have ended. It asks
-// again whatever is answered, unless that is a refusal or nobody is there. Its
-// error would hide the one that matters.
+// again whatever is answered, unless that is a refusal or nobody is there, and
+// remembers an upload that it could not abort. Its error would hide the one that
+// matters.
 func (u *upload) abort(ctx context.Context) {
 	limit := abortTimeout
 	if ctx.Err() != nil {
@@ -139,7 +141,11 @@ func (u *upload) abort(ctx context.Context) {
 	defer cancel()
 	for n := 0; ; n++ {
 		err := u.b.abort(ctx, u.full, u.id)
-		if err == nil || errors.Is(err, storage.ErrForbidden) || neverSent(err) || pause(ctx, wait(n, false)) != nil {
+		if err == nil || errors.Is(err, storage.ErrForbidden) {
+			return
+		}
+		if neverSent(err) || pause(ctx, wait(n, false)) != nil {
+			u.b.left.add(u)
 			return
 		}
 	}

@@ -28,6 +28,9 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.ReadSeeker, cond s
 		return storage.Object{}, fmt.Errorf("put %s/%s: %w", b, key, err)
 	}
 	object.Key = key
+	if cond.ETag == "" { // what replaces an object is awaited, as a lease is
+		b.abortLeft(ctx)
+	}
 	return object, nil
 }
 

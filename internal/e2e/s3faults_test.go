@@ -103,7 +103,9 @@ func TestWhateverTheServiceAnswersTheReplicaIsRight(t *testing.T) {
 	restoresEqual(t, w.direct, l.path)
 	rig.Eventually(t, rig.Limit, func(context.Context) error {
 		if left := leftParts(t, w.direct); len(left) > 0 {
-			return fmt.Errorf("parts of uploads are left behind: %q", left)
+			id := filepath.Base(filepath.Dir(left[0]))
+			of := slices.DeleteFunc(w.direct.Meter.Requests(), func(r rig.Request) bool { return !strings.Contains(r.Query, id) })
+			return fmt.Errorf("parts of uploads are left behind: %q; of the first: %+v", left, of)
 		}
 		return nil
 	})
