@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/tidemark-io/tidemark/internal/filelock"
 )
 
 // ErrRollbackJournal is wrapped when a database is not in WAL mode and may
@@ -76,10 +74,11 @@ func (c *Capturer) onTrial() bool {
 
 func (c *Capturer) connect() error {
 	db := c.cur.db
-	if held, err := db.locked(filelock.Read, filelock.SharedFirst, filelock.SharedBytes); err != nil || held {
-		return errors.Join(err, when(held, errExclusive, db.path))
+	err := db.unwritten()
+	if err != nil {
+		return err
 	}
-	err := writable(db.path)
+	err = writable(db.path)
 	if err == nil {
 		err = db.connect()
 	}

@@ -83,7 +83,7 @@ func (db *database) restful() error {
 			return err
 		}
 	}
-	return when(true, errHot, db.path)
+	return fmt.Errorf("%s: %w", db.path, errHot)
 }
 
 // hotLooks is how often a journal must be seen without its writer.

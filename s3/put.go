@@ -123,7 +123,6 @@ func refused(err error, cond storage.Condition) error {
 	return errors.New("the service answered that the key does not exist, as when it is deleted at this moment")
 }
 
-// serverTime is the service's clock, as far as it tells.
 // statusOf returns the HTTP status of a reply.
 func statusOf(metadata middleware.Metadata) int {
 	if r, ok := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response); ok {
@@ -132,6 +131,7 @@ func statusOf(metadata middleware.Metadata) int {
 	return 0
 }
 
+// serverTime is the service's clock, as far as it tells.
 func serverTime(metadata middleware.Metadata) time.Time {
 	at, _ := awsmiddleware.GetServerTime(metadata)
 	return at
