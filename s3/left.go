@@ -2,7 +2,10 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"sync"
+
+	"github.com/tidemark-io/tidemark/storage"
 )
 
 // left is the uploads of this process that could not be aborted yet.
@@ -30,8 +33,8 @@ func (l *left) take() []*upload {
 }
 
 // abortLeft aborts what could not be aborted before, now that the service takes
-// writes again. It keeps a caller whose write is done waiting for a short time
-// only.
+// writes again; what it does not allow is not asked for again. It keeps a caller
+// whose write is done waiting for a short time only.
 func (b *Bucket) abortLeft(ctx context.Context) {
 	all := b.left.take()
 	if len(all) == 0 {
@@ -40,7 +43,7 @@ func (b *Bucket) abortLeft(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, abandonTime)
 	defer cancel()
 	for i, u := range all {
-		if b.abort(ctx, u.full, u.id) != nil {
+		if err := b.abort(ctx, u.full, u.id); err != nil && !errors.Is(err, storage.ErrForbidden) {
 			b.left.add(all[i:]...)
 			return
 		}

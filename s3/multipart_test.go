@@ -228,32 +228,6 @@ func TestUploadThatIsGivenUpDoesNotHoldItsCaller(t *testing.T) {
 	}
 }
 
-func TestAnUploadThatCouldNotBeAbortedIsWithTheNextWrite(t *testing.T) {
-	gateway := testbucket.Gateway(t)
-	p := testbucket.NewProxy(t, gateway.Endpoint())
-	b := openFor(t, p.URL("p")+"&part-size=5MiB", s3.Retry{For: time.Hour})
-	p.Storm(503, "SlowDown", testbucket.Part, testbucket.Abort)
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	if _, err := b.Put(ctx, "a", bytes.NewReader(numbered(6<<20)), storage.Condition{}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
-	for _, step := range []struct {
-		heal bool
-		want int
-	}{{false, 1}, {true, 0}} {
-		if step.heal {
-			p.Heal()
-		}
-		if _, err := b.Put(t.Context(), "b", strings.NewReader("b"), storage.Condition{}); err != nil {
-			t.Fatal(err)
-		}
-		if n := uploads(t, gateway); n != step.want {
-			t.Errorf("healed %t: %d uploads left, want %d", step.heal, n, step.want)
-		}
-	}
-}
-
 // only strikes requests with a method, but not the one that begins an upload.
 func only(method string, strike http.HandlerFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
