@@ -117,6 +117,9 @@ func (l *Leaser) write(ctx context.Context) {
 	now := l.clock.Now()
 	l.busy = false
 	l.story.answered(now, err)
+	if a.kind == ask {
+		l.story.unasked = err
+	}
 	l.metrics.wrote(a.kind, err)
 	l.protocol.wrote(now, a, etag, err)
 	l.remember()

@@ -217,6 +217,7 @@ func (l *Leaser) StepDown(ctx context.Context, successor string) error {
 func (l *Leaser) Promote(ctx context.Context) error {
 	l.mu.Lock()
 	l.protocol.want.ask, l.protocol.want.after = true, 0
+	l.story.unasked = nil
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
@@ -234,13 +235,16 @@ func (l *Leaser) Promote(ctx context.Context) error {
 // obstacle says why this process does not serve, as far as it knows.
 func (l *Leaser) obstacle() string {
 	s := l.Status()
+	l.mu.Lock()
+	unasked := l.story.unasked
+	l.mu.Unlock()
 	name := s.Holder.Node()
 	switch {
 	case s.Generation > 0 && s.Leaving:
 		return "this node is handing over"
 	case s.Generation > 0:
 		return "this node has the lease, and does not serve yet"
-	case s.LastError != "":
+	case s.LastError != "" && (unasked == nil || s.LastError != unasked.Error()):
 		return s.LastError
 	case s.Holder.State == Released || s.Holder.Generation == 0:
 		return "nobody has the lease"
@@ -248,6 +252,8 @@ func (l *Leaser) obstacle() string {
 		return "the lease is for node " + s.Holder.Successor
 	case s.Holder.Request != "":
 		return "node " + name + " has the lease and was asked to hand over to node " + s.Holder.Request
+	case unasked != nil:
+		return fmt.Sprintf("node %s has the lease, and could not be asked to hand over: %v", name, unasked)
 	}
 	return "node " + name + " has the lease"
 }

@@ -38,14 +38,15 @@ type Status struct {
 
 // story is what is told about a Leaser.
 type story struct {
-	begun  Reading
-	heard  Reading // when the last answer came
-	failed error   // of the last request
-	awake  Reading // the last time that this process ran
-	still  pauseOf // since the last answer
-	role   Role
-	since  time.Time
-	logged bool // the outage
+	begun   Reading
+	heard   Reading // when the last answer came
+	failed  error   // of the last request
+	unasked error   // why the holder could not be asked to hand over, the last time
+	awake   Reading // the last time that this process ran
+	still   pauseOf // since the last answer
+	role    Role
+	since   time.Time
+	logged  bool // the outage
 }
 
 // answered keeps what came of a request.

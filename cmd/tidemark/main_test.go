@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/demo"
 	"github.com/tidemark-io/tidemark/internal/testbucket"
+	"github.com/tidemark-io/tidemark/internal/testdb"
 )
 
 // patience is how long a script waits for what must happen.
@@ -41,6 +42,7 @@ func TestScriptsOnS3(t *testing.T) {
 }
 
 func parameters(dir string, env []string) testscript.Params {
+	testdb.ChildrenHangUp()
 	return testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,

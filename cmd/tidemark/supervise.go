@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -29,11 +31,13 @@ func (s *supervisor) Run(ctx context.Context) error {
 }
 
 // passedOn are the signals that a child gets beside those that stop a process.
+// What this process was started to ignore, as nohup does, stays ignored.
 func passedOn(command []string) []os.Signal {
 	if len(command) == 0 {
 		return nil
 	}
-	return []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
+	all := []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
+	return slices.DeleteFunc(all, signal.Ignored)
 }
 
 // supervise heeds signals while phases does the work: soft ends at the first

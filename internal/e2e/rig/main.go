@@ -22,6 +22,7 @@ const binaryEnv = "TIDEMARK_BIN"
 func Main(m *testing.M) {
 	testdb.RunWriter()
 	launch()
+	testdb.ChildrenHangUp()
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tidemark-io/tidemark/cmd/tidemark/internal/child"
+	"github.com/tidemark-io/tidemark/internal/testdb"
 )
 
 // reaperEnv makes the test binary run one reaping child and report.
@@ -58,6 +59,7 @@ func TestMissingProgramIsAnErrorThatNamesIt(t *testing.T) {
 }
 
 func TestSignalsReachTheChild(t *testing.T) {
+	testdb.ChildrenHangUp()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1} {
 		ready := filepath.Join(t.TempDir(), "ready")
 		signals := make(chan os.Signal, 1)
