@@ -65,6 +65,12 @@ func TestDiskThatGoesBadAndComesBack(t *testing.T) {
 				return nil
 			})
 			r.awaitError(t, eio...)
+			rig.Eventually(t, rig.Limit, func(context.Context) error {
+				if len(r.troubles()) == 0 { // the status may tell an error before the log does
+					return errors.New("no error is logged")
+				}
+				return nil
+			})
 			for range 5 { // the application goes on
 				r.overwriteRows(t, 10)
 			}
