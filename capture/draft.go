@@ -27,9 +27,11 @@ type draft struct {
 // recent is the numbers of the pages that were written last; 0: none.
 type recent [32]uint32
 
+func (r *recent) note(pgno uint32) { r[pgno%uint32(len(r))] = pgno }
+
 // WritePage writes a page and remembers its number.
 func (d *draft) WritePage(pgno uint32, data []byte) (ltx.Checksum, error) {
-	d.last[pgno%uint32(len(d.last))] = pgno
+	d.last.note(pgno)
 	return d.Encoder.WritePage(pgno, data)
 }
 

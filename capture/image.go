@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,6 +109,23 @@ func (im *image) each(ctx context.Context, fn func(pgno uint32, page []byte) err
 		}
 	}
 	return nil
+}
+
+// encoders is how many goroutines compress a whole database: one less and the
+// compression is what it waits for, more and the application misses them.
+const encoders = 2
+
+// encode writes every page but the lock page to enc, in order, and calls fn
+// with the checksum of each that was written. It returns the checksum of the
+// database.
+func (im *image) encode(ctx context.Context, enc *ltx.Encoder, fn func(pgno uint32, sum ltx.Checksum) error) (ltx.Checksum, error) {
+	total := ltx.ChecksumFlag
+	pages := ltx.NewParallelEncoder(enc, encoders, func(pgno uint32, sum ltx.Checksum) error {
+		total = ltx.ChecksumFlag | (total ^ sum)
+		return fn(pgno, sum)
+	})
+	err := im.each(ctx, pages.WritePage)
+	return total, cmp.Or(pages.Wait(), err)
 }
 
 // chunk calls fn with n pages from first on.

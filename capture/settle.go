@@ -134,13 +134,8 @@ func (c *Capturer) base(ctx context.Context, im *image, after ltx.Pos) error {
 	if err := sums.Begin(); err != nil {
 		return err
 	}
-	total := ltx.ChecksumFlag
-	err = im.each(ctx, func(pgno uint32, page []byte) error {
-		sum, err := d.WritePage(pgno, page)
-		if err != nil {
-			return err
-		}
-		total = ltx.ChecksumFlag | (total ^ sum)
+	total, err := im.encode(ctx, d.Encoder, func(pgno uint32, sum ltx.Checksum) error {
+		d.last.note(pgno)
 		return sums.Set(pgno, sum)
 	})
 	if err = errors.Join(err, c.st.noteSums()); err != nil {

@@ -134,12 +134,7 @@ func (v *view) write(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	total := ltx.ChecksumFlag
-	err = v.each(ctx, func(pgno uint32, page []byte) error {
-		sum, err := enc.WritePage(pgno, page)
-		total = ltx.ChecksumFlag | (total ^ sum)
-		return err
-	})
+	total, err := v.encode(ctx, enc, func(uint32, ltx.Checksum) error { return nil })
 	if err != nil {
 		return err
 	}

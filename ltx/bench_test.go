@@ -3,6 +3,7 @@ package ltx
 import (
 	"bytes"
 	"context"
+	"errors"
 	"hash/crc64"
 	"io"
 	"testing"
@@ -96,6 +97,30 @@ func BenchmarkEncode(b *testing.B) {
 	s := benchFile(2, 1, 1)
 	duel(b, benchBytes, func() error {
 		_, err := s.WriteTo(io.Discard)
+		return err
+	}, func() error {
+		return encodeReference(io.Discard, s)
+	})
+}
+
+// BenchmarkParallelEncode has two goroutines compress, as many as a copy of a
+// whole database has.
+func BenchmarkParallelEncode(b *testing.B) {
+	s := benchFile(1, 1, 1)
+	duel(b, benchBytes, func() error {
+		e, err := NewEncoder(io.Discard, s.Header)
+		if err != nil {
+			return err
+		}
+		pages := NewParallelEncoder(e, 2, func(uint32, Checksum) error { return nil })
+		for _, p := range s.Pages {
+			if err = pages.WritePage(p.Pgno, p.Data); err != nil {
+				break
+			}
+		}
+		if err = errors.Join(pages.Wait(), err); err == nil {
+			_, err = e.Close(s.PostApply)
+		}
 		return err
 	}, func() error {
 		return encodeReference(io.Discard, s)

@@ -78,13 +78,8 @@ func (e *Encoder) WritePage(pgno uint32, data []byte) (Checksum, error) {
 	if err := e.check(pgno, len(data)); err != nil {
 		return 0, err
 	}
-	n := e.packer.pack(e.frame[frameHeaderSize:], data)
-	binary.BigEndian.PutUint32(e.frame, pgno)
-	binary.BigEndian.PutUint16(e.frame[4:], flagSize)
-	binary.BigEndian.PutUint32(e.frame[PageHeaderSize:], uint32(n))
-	raw := crcUpdate(0, data)
-	sum := e.sum.shift.page(pgno, raw)
-	return sum, e.append(pgno, e.frame[:frameHeaderSize+n], raw, sum)
+	f := e.packer.frame(e.frame, pgno, data, e.sum.shift)
+	return f.Sum, e.append(pgno, f.Data, f.raw, f.Sum)
 }
 
 // WriteFrame copies a frame that a Decoder or DecodeFrame returned. One in the

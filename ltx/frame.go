@@ -19,6 +19,16 @@ type Frame struct {
 	old bool   // LZ4 frame without a size
 }
 
+// frame makes the frame of a page in dst, which has maxFrame bytes.
+func (p *packer) frame(dst []byte, pgno uint32, page []byte, shift pageShift) Frame {
+	n := p.pack(dst[frameHeaderSize:], page)
+	binary.BigEndian.PutUint32(dst, pgno)
+	binary.BigEndian.PutUint16(dst[4:], flagSize)
+	binary.BigEndian.PutUint32(dst[PageHeaderSize:], uint32(n))
+	raw := crcUpdate(0, page)
+	return Frame{Pgno: pgno, Data: dst[:frameHeaderSize+n], Page: page, Sum: shift.page(pgno, raw), raw: raw}
+}
+
 // DecodeFrame decodes and checks one frame, which must fill b, as the index
 // of a file names it. buf, of pageSize bytes, receives the page. Nothing in a
 // frame guards it against damage that decompresses: the sum of all of them
