@@ -15,10 +15,8 @@ const parallelBatch = 256 << 10
 type ParallelEncoder struct {
 	enc     *Encoder
 	written func(pgno uint32, sum Checksum) error
-	most    int // batches there may be
-	made    int
 	filling *batch
-	free    chan *batch
+	free    chan *batch // nil: one that was not made yet
 	todo    chan *batch // to be compressed, by whoever is first
 	order   chan *batch // the same, in the order of the file
 	failed  chan struct{}
@@ -50,9 +48,12 @@ func newBatch(h Header) *batch {
 func NewParallelEncoder(enc *Encoder, workers int, written func(pgno uint32, sum Checksum) error) *ParallelEncoder {
 	most := workers + 2 // one is being filled, one written
 	p := &ParallelEncoder{
-		enc: enc, written: written, most: most,
+		enc: enc, written: written,
 		free: make(chan *batch, most), todo: make(chan *batch, most), order: make(chan *batch, most),
 		failed: make(chan struct{}),
+	}
+	for range most {
+		p.free <- nil
 	}
 	for range workers {
 		p.running.Go(p.compress)
@@ -94,12 +95,9 @@ func (p *ParallelEncoder) Wait() error {
 
 // begin finds a batch to fill. Each comes back, also after an error.
 func (p *ParallelEncoder) begin() error {
-	var b *batch
-	if p.made < p.most && len(p.free) == 0 {
-		p.made++
+	b := <-p.free
+	if b == nil {
 		b = newBatch(p.enc.header)
-	} else {
-		b = <-p.free
 	}
 	select {
 	case <-p.failed:
