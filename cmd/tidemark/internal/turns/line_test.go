@@ -192,12 +192,19 @@ func TestAWakeDuringATurnIsNotLost(t *testing.T) {
 func TestTurnsComeInOrder(t *testing.T) {
 	play(t, 1, func(d *diary) {
 		var order []string
+		joined := make(chan struct{})
+		d.join("first", func(context.Context, *turns.Turn) turns.Next {
+			<-joined // the others are in the line before any has its turn
+			return turns.Next{}
+		}).Wake()
+		synctest.Wait()
 		for _, name := range []string{"a", "b", "c", "a2"} {
 			d.join(name, func(context.Context, *turns.Turn) turns.Next {
 				order = append(order, name)
 				return turns.Next{Again: len(order) < 8}
 			}).Wake()
 		}
+		close(joined)
 		synctest.Wait()
 		for i, name := range order {
 			if want := []string{"a", "b", "c", "a2"}[i%4]; name != want {
